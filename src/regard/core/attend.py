@@ -1,0 +1,125 @@
+"""The idea, in four lines. Everything else makes them faster, wraps them, or checks them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple, TypeAlias
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from regard.core import dropout
+from regard.core.axes import widen
+from regard.core.masks import Mask
+from regard.core.normalizers import NORMALIZERS, logsumexp
+from regard.core.scores.prepared import PreparedKey
+
+ScoreFunction: TypeAlias = Callable[[Tensor, "Tensor | PreparedKey"], Tensor]
+
+
+class Attended(NamedTuple):
+    """What attention found. A field that was not asked for is None.
+
+    ``context`` (..., query, value_dim) is the weighted average; ``weights`` (..., query, key) sum
+    to 1 over keys, or 0 for a row with nothing to attend to, and are those before dropout; ``lse``
+    (..., query) is the logsumexp of the scores, in float32 or wider, -inf for such a row.
+    """
+
+    context: Float[Tensor, "*lead query value_dim"]
+    weights: Float[Tensor, "*lead query key"] | None = None
+    lse: Float[Tensor, "*lead query"] | None = None
+
+    def merge(self, other: Attended) -> Attended:
+        """Join two parts of the key axis exactly, as if they had been attended to at once.
+
+        Keys of ``self`` come first. Both need ``lse``; the result has weights if both have them.
+
+        Raises:
+            ValueError: a part has no lse, or the parts have different queries.
+
+        >>> query, key = torch.randn(1, 2, 4), torch.randn(1, 5, 4)
+        >>> from regard import attend
+        >>> left = attend(query, key[:, :3], key[:, :3], need_lse=True)
+        >>> right = attend(query, key[:, 3:], key[:, 3:], need_lse=True)
+        >>> torch.allclose(left.merge(right).context, attend(query, key, key).context)
+        True
+        """
+        if self.lse is None or other.lse is None:
+            raise ValueError(
+                "Attended.merge: a part has no lse, without which its share is unknown. Ask for it: "
+                "attend(..., need_lse=True) on both parts."
+            )
+        if self.context.shape != other.context.shape:
+            raise ValueError(
+                f"Attended.merge: contexts {tuple(self.context.shape)} and "
+                f"{tuple(other.context.shape)} differ. Both parts must hold the same queries and "
+                "value_dim; only their keys differ."
+            )
+        lse = torch.logaddexp(self.lse, other.lse)
+        empty = lse == -torch.inf
+        # an empty row's shares would be exp(-inf - -inf) = NaN, in value and in gradient
+        total = lse.masked_fill(empty, 0.0)
+        shares = [(part.lse - total).exp().unsqueeze(-1) for part in (self, other)]  # type: ignore[operator]
+        context = (shares[0] * self.context + shares[1] * other.context).to(self.context.dtype)
+        weights = None
+        if self.weights is not None and other.weights is not None:
+            parts = [shares[0] * self.weights, shares[1] * other.weights]
+            weights = torch.cat(parts, dim=-1).to(self.weights.dtype)
+        return Attended(context, weights, lse)
+
+
+def attend_reference(
+    query: Float[Tensor, "*lead query query_dim"],
+    key: Float[Tensor, "*lead key key_dim"] | PreparedKey,
+    value: Float[Tensor, "*lead key value_dim"],
+    *,
+    score: ScoreFunction,
+    may_attend: Mask | None = None,
+    bias: Float[Tensor, "..."] | None = None,
+    normalize: str = "softmax",
+    dropout_p: float = 0.0,
+    need_weights: bool = False,
+    need_lse: bool = False,
+) -> Attended:
+    """Score, hide, normalize, average: the definition every kernel is compared with.
+
+    Arguments are those of :func:`regard.attend`, which checks them; here they are taken as right.
+    """
+    dtype = query.dtype
+    query, value = widen(query), widen(value)
+    key = key if isinstance(key, PreparedKey) else widen(key)
+    if may_attend is not None:
+        key, value = drop_hidden(key, value, may_attend, query.shape[-2])
+
+    with torch.autocast(query.device.type, enabled=False):  # half precision is scored in float32
+        scores = score(query, key)
+        scores = scores if bias is None else scores + bias
+        scores = scores if may_attend is None else may_attend.hide(scores)
+        weights = NORMALIZERS[normalize](scores)
+        context = drop(weights, dropout_p) @ value
+
+    return Attended(
+        context.to(dtype),
+        weights.to(dtype) if need_weights else None,
+        logsumexp(scores) if need_lse else None,
+    )
+
+
+def drop_hidden(
+    key: Tensor | PreparedKey, value: Tensor, may_attend: Mask, query_len: int
+) -> tuple[Tensor | PreparedKey, Tensor]:
+    """Zeros in key and value at the positions that no query of their example may see."""
+    shape = (*value.shape[:-2], query_len, value.shape[-2])
+    unseen = ~may_attend.grid_for(shape, value.device).any(dim=-2).unsqueeze(-1)
+    return key.masked_fill(unseen, 0.0), value.masked_fill(unseen, 0.0)
+
+
+def drop(weights: Float[Tensor, "*lead query key"], dropout_p: float) -> Tensor:
+    """Dropout on weights; see :mod:`regard.core.dropout`."""
+    if dropout_p == 0.0:
+        return weights
+    batch, heads = (*weights.shape[:-2], 1, 1)[:2]
+    keep = dropout.keep_mask(dropout.draw_seed(), batch, heads, *weights.shape[-2:], dropout_p)
+    return weights * keep.view(weights.shape).to(weights.device) / (1.0 - dropout_p)
+

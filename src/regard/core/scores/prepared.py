@@ -1,0 +1,42 @@
+"""Keys projected once, as a value: what step-by-step decoding passes instead of the keys."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+if TYPE_CHECKING:
+    from regard.core.scores.score import Score
+
+
+@dataclass(frozen=True)
+class PreparedKey:
+    """The value of ``score.prepare(key)``: keys as the score compares them.
+
+    Being a value and not a cache on the module, it cannot go stale: other keys are another value.
+    It holds the score that made it, so that no other score can be asked to read it.
+    """
+
+    score: Score
+    projected: Float[Tensor, "*lead key compared_dim"]
+    key_dim: int
+    """Width of the keys that were prepared."""
+    dtype: torch.dtype
+    """Dtype of the keys that were prepared; half precision is projected, and held, in float32."""
+
+    @property
+    def shape(self) -> torch.Size:
+        """Shape of the projected keys."""
+        return self.projected.shape
+
+    def masked_fill(self, where: Bool[Tensor, "..."], number: float) -> PreparedKey:
+        """The same keys with ``number`` where ``where`` holds."""
+        return replace(self, projected=self.projected.masked_fill(where, number))
+
+    def index_select(self, rows: Tensor) -> PreparedKey:
+        """The keys of some of the examples, in this order."""
+        return replace(self, projected=self.projected.index_select(0, rows))

@@ -1,0 +1,83 @@
+"""What a score is: project the query, project the key, compare."""
+
+from abc import ABC, abstractmethod
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from regard.core.axes import widen
+from regard.core.masks import Mask
+from regard.core.scores.prepared import PreparedKey
+
+
+class Score(nn.Module, ABC):
+    """How well each key answers each query.
+
+    ``forward(query, key)`` gives scores ``(*lead, query, key)`` for a query
+    ``(*lead, query, query_dim)`` and a key ``(*lead, key, key_dim)``. The key part can be computed
+    once, ``prepared = score.prepare(key)``, and used for many queries, ``score(query, prepared)``.
+
+    A subclass writes three short methods; keys that a query need not change with go into
+    ``project_key``.
+    """
+
+    query_dim: int | None = None
+    """Width of the queries it takes; None: any."""
+    key_dim: int | None = None
+    """Width of the keys it takes; None: the queries' own."""
+    num_heads: int | None = None
+    """With a number, each head has its own parameters and the heads axis must have this size."""
+
+    @abstractmethod
+    def project_query(self, query: Float[Tensor, "*lead query query_dim"]) -> Tensor:
+        """The query as it is compared."""
+
+    @abstractmethod
+    def project_key(self, key: Float[Tensor, "*lead key key_dim"]) -> Tensor:
+        """The key as it is compared. A key of zeros must give zeros (contract: hidden is absent)."""
+
+    @abstractmethod
+    def compare(
+        self, query: Float[Tensor, "*lead query d"], key: Float[Tensor, "*lead key d"]
+    ) -> Float[Tensor, "*lead query key"]:
+        """Scores of projected queries against projected keys."""
+
+    def prepare(
+        self, key: Float[Tensor, "*lead key key_dim"], may_attend: Mask | None = None
+    ) -> PreparedKey:
+        """Project the keys once, for many calls of ``attend``.
+
+        Give the mask here too if hidden positions may hold NaN or inf: positions that no query may
+        see are then zeroed before the projection, so that not even its gradient feels them. (The
+        mask must serve any query: lengths do.)
+        """
+        if may_attend is not None:
+            shape = (*key.shape[:-2], 1, key.shape[-2])
+            unseen = ~may_attend.grid_for(shape, key.device).any(dim=-2).unsqueeze(-1)
+            key = key.masked_fill(unseen, 0.0)
+        with torch.autocast(key.device.type, enabled=False):
+            return PreparedKey(self, self.project_key(widen(key)), key.shape[-1], key.dtype)
+
+    def forward(
+        self,
+        query: Float[Tensor, "*lead query query_dim"],
+        key: Float[Tensor, "*lead key key_dim"] | PreparedKey,
+    ) -> Float[Tensor, "*lead query key"]:
+        """Scores of every query against every key."""
+        projected = key.projected if isinstance(key, PreparedKey) else self.project_key(key)
+        return self.compare(self.project_query(query), projected)
+
+
+def project(
+    x: Float[Tensor, "*lead position dim"], weight: Float[Tensor, "*heads out dim"]
+) -> Float[Tensor, "*lead position out"]:
+    """``x Wᵀ`` in x's dtype, with one W for all heads or one W each."""
+    return x @ weight.mT.to(x.dtype)
+
+
+def per_head(num_heads: int | None, *shape: int) -> tuple[int, ...]:
+    """The shape of a parameter: with a heads axis in front if heads have their own."""
+    return shape if num_heads is None else (num_heads, *shape)
+
+

@@ -1,0 +1,149 @@
+"""The public ``attend``: check once, choose a kernel by metadata, run it."""
+
+import torch
+from torch import Tensor
+
+from regard.core.attend import Attended
+from regard.core.axes import check_bias, check_inputs, check_widths
+from regard.core.masks import Mask, as_mask
+from regard.core.normalizers import NORMALIZERS
+from regard.core.scores import PreparedKey, ScaledDot, Score
+from regard.kernels.kernel import Kernel
+from regard.kernels.reference import REFERENCE
+from regard.kernels.request import Request
+
+KERNELS: tuple[Kernel, ...] = (REFERENCE,)
+"""In order of preference; the first that does not refuse runs."""
+
+_SCALED_DOT = ScaledDot()
+
+
+def attend(
+    query: Tensor,
+    key: Tensor | PreparedKey,
+    value: Tensor,
+    *,
+    score: Score = _SCALED_DOT,
+    may_attend: Mask | Tensor | None = None,
+    bias: Tensor | None = None,
+    normalize: str = "softmax",
+    dropout_p: float = 0.0,
+    need_weights: bool = False,
+    need_lse: bool = False,
+) -> Attended:
+    r"""Attention: a weighted average of the values, weighted by how well each key answers a query.
+
+    .. math:: c_i = \sum_j \alpha_{ij} v_j, \qquad
+              \alpha_{ij} = \frac{m_{ij}\, e^{\mathrm{score}(q_i, k_j) + b_{ij}}}
+                                 {\sum_l m_{il}\, e^{\mathrm{score}(q_i, k_l) + b_{il}}}
+
+    (Bahdanau et al. 2015, arXiv:1409.0473, equations 5 and 6.) A query with nothing to attend to
+    gets weights 0 and context 0. A position hidden from every query is absent: whatever it holds,
+    NaN included, changes nothing.
+
+    Args:
+        query: ``(batch, query, query_dim)``, or with a heads axis ``(batch, heads, query,
+            query_dim)``, or unbatched ``(query, query_dim)``; key and value alike.
+        key: ``(batch, key, key_dim)``, or what ``score.prepare(key)`` returned.
+        value: ``(batch, key, value_dim)``.
+        score: the score function; ``ScaledDot()`` if none is given. See :mod:`regard.scores`.
+        may_attend: a :class:`Mask`, or a bool tensor, True = may attend.
+        bias: float tensor added to the scores; its batch, heads and query axes may be 1.
+        normalize: ``"softmax"``.
+        dropout_p: probability with which a weight is dropped (and the others scaled up). Pass 0 in
+            evaluation: nothing here knows about training.
+        need_weights: also return the weights, as they are before dropout.
+        need_lse: also return the logsumexp of the scores, needed to ``merge``.
+
+    Returns:
+        ``Attended(context, weights, lse)`` with context ``(batch, query, value_dim)`` in the
+        inputs' dtype; half precision is computed in float32.
+
+    Raises:
+        TypeError: dtypes differ; a mask that is not bool.
+        ValueError: shapes that do not fit: no axis is stretched silently.
+
+    >>> from regard import Mask, attend, scores
+    >>> score = scores.Additive(query_dim=4, key_dim=6, attn_dim=8)
+    >>> query, key = torch.randn(2, 3, 4), torch.randn(2, 5, 6)
+    >>> attended = attend(query, key, key, score=score, may_attend=Mask.lengths([5, 3]),
+    ...                   need_weights=True)
+    >>> attended.context.shape, attended.weights.shape
+    (torch.Size([2, 3, 6]), torch.Size([2, 3, 5]))
+    """
+    mask = None if may_attend is None else as_mask(may_attend)
+    key_dtype = key.dtype
+    check_inputs(query, key.shape, key_dtype, value)
+    _check_score(query, key, score)
+    scores_shape = (*query.shape[:-1], key.shape[-2])
+    bias = None if bias is None else check_bias(bias, scores_shape)
+    _check_choices(normalize, dropout_p)
+
+    request = Request(
+        query_shape=tuple(query.shape),
+        key_shape=tuple(key.shape),
+        value_shape=tuple(value.shape),
+        dtype=query.dtype,
+        device=query.device.type,
+        score=type(score).__name__,
+        mask=None if mask is None else mask.kind,
+        normalize=normalize,
+        has_bias=bias is not None,
+        has_dropout=dropout_p > 0.0,
+        key_is_prepared=isinstance(key, PreparedKey),
+        need_weights=need_weights,
+        need_lse=need_lse,
+        need_grad=torch.is_grad_enabled(),
+    )
+    return choose(request).run(
+        query,
+        key,
+        value,
+        score=score,
+        may_attend=mask,
+        bias=bias,
+        normalize=normalize,
+        dropout_p=dropout_p,
+        need_weights=need_weights,
+        need_lse=need_lse,
+    )
+
+
+def choose(request: Request) -> Kernel:
+    """The first kernel that does not refuse the request; the reference never does."""
+    return next(kernel for kernel in KERNELS if not kernel.refusals(request))
+
+
+def _check_score(query: Tensor, key: Tensor | PreparedKey, score: Score) -> None:
+    name = type(score).__name__
+    if not isinstance(score, Score):
+        raise TypeError(
+            f"attend: score is a {name}. It must be a Score, for example scores.Dot() or "
+            "scores.Additive(query_dim=..., key_dim=..., attn_dim=...); build one by its name with "
+            "scores.make_score(name, ...), and write your own as a subclass of scores.Score."
+        )
+    if isinstance(key, PreparedKey):
+        if key.score is not score:
+            raise ValueError(
+                f"attend: key was prepared by {key.score!r}, but score is {score!r}. Keys prepared "
+                "by one score mean nothing to another. Pass score=prepared.score, or prepare the "
+                "keys with this score."
+            )
+        key_shape: tuple[int, ...] = (*key.shape[:-1], key.key_dim)
+    else:
+        key_shape = tuple(key.shape)
+    check_widths(
+        query.shape, key_shape, score.query_dim, score.key_dim, score.num_heads, score=name
+    )
+
+
+def _check_choices(normalize: str, dropout_p: float) -> None:
+    if normalize not in NORMALIZERS:
+        raise ValueError(
+            f"attend: normalize={normalize!r} is unknown. Choose one of: {', '.join(NORMALIZERS)}."
+        )
+    if not 0.0 <= dropout_p < 1.0:
+        raise ValueError(
+            f"attend: dropout_p={dropout_p}. It is a probability, at least 0 and below 1. "
+            "Use 0.0 for no dropout."
+        )
