@@ -47,8 +47,8 @@ class Attended(NamedTuple):
         """
         if self.lse is None or other.lse is None:
             raise ValueError(
-                "Attended.merge: a part has no lse, without which its share is unknown. Ask for it: "
-                "attend(..., need_lse=True) on both parts."
+                "Attended.merge: a part has no lse, without which its share is unknown. Ask for "
+                "it: attend(..., need_lse=True) on both parts."
             )
         if self.context.shape != other.context.shape:
             raise ValueError(
@@ -56,11 +56,15 @@ class Attended(NamedTuple):
                 f"{tuple(other.context.shape)} differ. Both parts must hold the same queries and "
                 "value_dim; only their keys differ."
             )
-        lse = torch.logaddexp(self.lse, other.lse)
-        empty = lse == -torch.inf
-        # an empty row's shares would be exp(-inf - -inf) = NaN, in value and in gradient
-        total = lse.masked_fill(empty, 0.0)
-        shares = [(part.lse - total).exp().unsqueeze(-1) for part in (self, other)]  # type: ignore[operator]
+        # not logaddexp, whose derivatives are NaN where a part is empty: -inf - -inf
+        top = torch.maximum(self.lse, other.lse).detach()
+        top = top.masked_fill(top == -torch.inf, 0.0)
+        sizes = (self.lse - top).exp(), (other.lse - top).exp()
+        total = sizes[0] + sizes[1]
+        empty = total == 0.0
+        total = total.masked_fill(empty, 1.0)
+        lse = (top + total.log()).masked_fill(empty, -torch.inf)
+        shares = [(size / total).unsqueeze(-1) for size in sizes]
         context = (shares[0] * self.context + shares[1] * other.context).to(self.context.dtype)
         weights = None
         if self.weights is not None and other.weights is not None:
@@ -94,7 +98,7 @@ def attend_reference(
 
     with torch.autocast(query.device.type, enabled=False):  # half precision is scored in float32
         scores = score(query, key)
-        scores = scores if bias is None else scores + bias
+        scores = scores if bias is None else scores + bias.to(scores.dtype)
         scores = scores if may_attend is None else may_attend.hide(scores)
         weights = NORMALIZERS[normalize](scores)
         context = drop(weights, dropout_p) @ value
@@ -120,6 +124,6 @@ def drop(weights: Float[Tensor, "*lead query key"], dropout_p: float) -> Tensor:
     if dropout_p == 0.0:
         return weights
     batch, heads = (*weights.shape[:-2], 1, 1)[:2]
-    keep = dropout.keep_mask(dropout.draw_seed(), batch, heads, *weights.shape[-2:], dropout_p)
+    query_len, key_len = weights.shape[-2:]
+    keep = dropout.keep_mask(dropout.draw_seed(), batch, heads, query_len, key_len, dropout_p)
     return weights * keep.view(weights.shape).to(weights.device) / (1.0 - dropout_p)
-

@@ -33,25 +33,27 @@ def check_inputs(
         TypeError: dtypes differ or are not floating point.
         ValueError: shapes do not fit.
     """
-    given = shapes_text(query=query, key=key_shape, value=value)
     ranks = (query.dim(), len(key_shape), value.dim())
-    if len(set(ranks)) > 1 or ranks[0] not in _AXES:
+    if not ranks[0] == ranks[1] == ranks[2] or ranks[0] not in _AXES:
+        given = shapes_text(query=query, key=key_shape, value=value)
         raise ValueError(
             f"{caller}: {given} have {ranks[0]}, {ranks[1]} and {ranks[2]} axes. All three must be "
             f"{', '.join(_AXES.values())} alike. Give a single query as query.unsqueeze(-2)."
         )
     for axis, name in zip(range(query.dim() - 2), ("batch", "heads"), strict=False):
         sizes = (query.shape[axis], key_shape[axis], value.shape[axis])
-        if len(set(sizes)) > 1:
+        if not sizes[0] == sizes[1] == sizes[2]:
+            given = shapes_text(query=query, key=key_shape, value=value)
             raise ValueError(
-                f"{caller}: the {name} axis is {sizes[0]} in query, {sizes[1]} in key and {sizes[2]} "
-                f"in value. {given}. Leading axes must be equal; write .expand(...) if one is meant "
-                f"to serve all{_layout_hint(query, key_shape)}."
+                f"{caller}: the {name} axis is {sizes[0]} in query, {sizes[1]} in key and "
+                f"{sizes[2]} in value. {given}. Leading axes must be equal; write .expand(...) if "
+                f"one is meant to serve all{_layout_hint(query, key_shape)}."
             )
     if key_shape[-2] != value.shape[-2]:
+        given = shapes_text(query=query, key=key_shape, value=value)
         raise ValueError(
-            f"{caller}: key has {key_shape[-2]} positions but value has {value.shape[-2]}. {given}. "
-            "Each key needs its value: give both the same positions, in the same order."
+            f"{caller}: key has {key_shape[-2]} positions but value has {value.shape[-2]}. "
+            f"{given}. Each key needs its value: give both the same positions, in the same order."
         )
     if not query.dtype == key_dtype == value.dtype or not query.is_floating_point():
         raise TypeError(
@@ -69,29 +71,65 @@ def check_widths(
     num_heads: int | None,
     *,
     score: str,
+    caller: str = "attend",
 ) -> None:
-    """Query and key must have the widths, and the heads, that the score was built for.
+    """Query and key must have equal leading axes, and the widths and heads the score was built for.
 
     Raises:
         ValueError: they do not.
     """
-    given = shapes_text(query=query_shape, key=key_shape)
-    if query_dim is None and query_shape[-1] != key_shape[-1]:
+    if tuple(query_shape[:-2]) != tuple(key_shape[:-2]):
+        given = shapes_text(query=query_shape, key=key_shape)
         raise ValueError(
-            f"attend: query has dim {query_shape[-1]} but key has dim {key_shape[-1]}, and {score} "
-            f"needs them equal. {given}. Project both to the same width, or use "
+            f"{caller}: the axes before (position, dim) are {shape_text(query_shape[:-2])} in "
+            f"query and {shape_text(key_shape[:-2])} in key. {given}. They must be equal; write "
+            ".expand(...) if one is meant to serve all."
+        )
+    if query_dim is None and query_shape[-1] != key_shape[-1]:
+        given = shapes_text(query=query_shape, key=key_shape)
+        raise ValueError(
+            f"{caller}: query has dim {query_shape[-1]} but key has dim {key_shape[-1]}, and "
+            f"{score} needs them equal. {given}. Project both to the same width, or use "
             f"scores.Bilinear(query_dim={query_shape[-1]}, key_dim={key_shape[-1]})."
         )
     for name, shape, dim in (("query", query_shape, query_dim), ("key", key_shape, key_dim)):
         if dim is not None and shape[-1] != dim:
+            given = shapes_text(query=query_shape, key=key_shape)
             raise ValueError(
-                f"attend: {name} has dim {shape[-1]} but {score} was built with {name}_dim={dim}. "
-                f"{given}. Build the score with {name}_dim={shape[-1]}, or check that query and key "
-                "are not swapped."
+                f"{caller}: {name} has dim {shape[-1]} but {score} was built with "
+                f"{name}_dim={dim}. {given}. Build the score with {name}_dim={shape[-1]}, or check "
+                "that query and key are not swapped."
             )
     if num_heads is not None and (len(query_shape) != 4 or query_shape[1] != num_heads):
+        given = shapes_text(query=query_shape, key=key_shape)
         raise ValueError(
-            f"attend: {score} has parameters for {num_heads} heads. {given}. Give tensors "
+            f"{caller}: {score} has parameters for {num_heads} heads. {given}. Give tensors "
+            f"(batch, {num_heads}, position, dim), or build the score without num_heads."
+        )
+
+
+def check_key(
+    key_shape: Sequence[int], key_dim: int | None, num_heads: int | None, *, score: str
+) -> None:
+    """Keys to prepare must have the width, and the heads, that the score was built for.
+
+    Raises:
+        ValueError: they do not.
+    """
+    given = "prepare: key " + shape_text(key_shape)
+    if len(key_shape) not in _AXES:
+        raise ValueError(
+            f"{given} has {len(key_shape)} axes. It must be {' or '.join(_AXES.values())}. "
+            "Give a single key as key.unsqueeze(-2)."
+        )
+    if key_dim is not None and key_shape[-1] != key_dim:
+        raise ValueError(
+            f"{given} has dim {key_shape[-1]} but {score} was built with key_dim={key_dim}. Build "
+            f"the score with key_dim={key_shape[-1]}, or check that these are keys and not queries."
+        )
+    if num_heads is not None and (len(key_shape) != 4 or key_shape[1] != num_heads):
+        raise ValueError(
+            f"{given}, but {score} has parameters for {num_heads} heads. Give a tensor "
             f"(batch, {num_heads}, position, dim), or build the score without num_heads."
         )
 
@@ -108,8 +146,9 @@ def check_bias(bias: Tensor, scores_shape: Sequence[int]) -> Tensor:
     """
     if not bias.is_floating_point():
         raise TypeError(
-            f"attend: bias has dtype {_name(bias.dtype)}, shape {shape_text(bias.shape)}. A bias is "
-            "added to the scores, so it must be a float tensor. To hide positions pass may_attend=."
+            f"attend: bias has dtype {_name(bias.dtype)}, shape {shape_text(bias.shape)}. A bias "
+            "is added to the scores, so it must be a float tensor. To hide positions pass "
+            "may_attend=."
         )
     right = tuple(scores_shape)
     own = tuple(bias.shape)

@@ -35,7 +35,7 @@ NORMALIZERS: dict[str, Normalizer] = {"softmax": softmax}
 
 
 def masked_softmax(
-    scores: Float[Tensor, "*lead key"],
+    scores: Shaped[Tensor, "*lead key"],
     may_attend: Mask | Shaped[Tensor, "..."] | Sequence[int] | None = None,
 ) -> Float[Tensor, "*lead key"]:
     r"""Softmax over the last axis among the positions that may be attended to.
@@ -49,7 +49,8 @@ def masked_softmax(
             of shape ``(batch,)`` or ``(batch, query_len)``.
 
     Raises:
-        TypeError: a mask that is neither bool nor whole numbers.
+        TypeError: scores that are not floating point; a mask that is neither bool nor whole
+            numbers.
         ValueError: shapes that do not fit, or could be read in two ways.
 
     >>> scores = torch.tensor([[[1.0, 2.0, 3.0]], [[1.0, 2.0, 3.0]]])
@@ -60,8 +61,14 @@ def masked_softmax(
     """
     if scores.dim() not in (2, 3, 4):
         raise ValueError(
-            f"masked_softmax: scores has shape {shape_text(scores.shape)}. It must be (query, key), "
-            "(batch, query, key) or (batch, heads, query, key). For a single row write scores[None]."
+            f"masked_softmax: scores has shape {shape_text(scores.shape)}. It must be (query, key),"
+            " (batch, query, key) or (batch, heads, query, key). For a single row write "
+            "scores[None]."
+        )
+    if not scores.is_floating_point():
+        raise TypeError(
+            f"masked_softmax: scores has dtype {str(scores.dtype).removeprefix('torch.')}. Weights "
+            "are fractions, so scores must be floating point. Convert them with scores.float()."
         )
     wide = scores.to(torch.promote_types(scores.dtype, torch.float32))
     if may_attend is not None:
@@ -79,8 +86,8 @@ def _mask_or_lengths(
     lengths = Mask.lengths(may_attend)
     if scores.dim() == 2 and len(may_attend) != 1:
         raise ValueError(
-            f"masked_softmax: scores {shape_text(scores.shape)} are (query, key), with no batch for "
-            f"{len(may_attend)} lengths. If they are (batch, key), write scores[:, None, :]; if "
-            "(query, key) with one length per query, write scores[None] and lengths[None]."
+            f"masked_softmax: scores {shape_text(scores.shape)} are (query, key), with no batch "
+            f"for {len(may_attend)} lengths. If they are (batch, key), write scores[:, None, :]; "
+            "if (query, key) with one length per query, write scores[None] and lengths[None]."
         )
     return lengths

@@ -3,5 +3,6 @@
 from regard.kernels.dispatch import KERNELS, attend, choose
 from regard.kernels.kernel import Kernel
 from regard.kernels.request import Request
+from regard.kernels.workers import Workers
 
-__all__ = ["KERNELS", "Kernel", "Request", "attend", "choose"]
+__all__ = ["KERNELS", "Kernel", "Request", "Workers", "attend", "choose"]

@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from regard.core.attend import Attended
-from regard.core.axes import check_bias, check_inputs, check_widths
+from regard.core.axes import check_bias, check_inputs
 from regard.core.masks import Mask, as_mask
 from regard.core.normalizers import NORMALIZERS
 from regard.core.scores import PreparedKey, ScaledDot, Score
@@ -48,7 +48,8 @@ def attend(
         value: ``(batch, key, value_dim)``.
         score: the score function; ``ScaledDot()`` if none is given. See :mod:`regard.scores`.
         may_attend: a :class:`Mask`, or a bool tensor, True = may attend.
-        bias: float tensor added to the scores; its batch, heads and query axes may be 1.
+        bias: float tensor added to the scores, in their dtype; its batch, heads and query axes
+            may be 1.
         normalize: ``"softmax"``.
         dropout_p: probability with which a weight is dropped (and the others scaled up). Pass 0 in
             evaluation: nothing here knows about training.
@@ -71,10 +72,11 @@ def attend(
     >>> attended.context.shape, attended.weights.shape
     (torch.Size([2, 3, 6]), torch.Size([2, 3, 5]))
     """
+    _check_tensors(query=query, key=key, value=value, bias=bias)
+    _check_score(score)
     mask = None if may_attend is None else as_mask(may_attend)
-    key_dtype = key.dtype
-    check_inputs(query, key.shape, key_dtype, value)
-    _check_score(query, key, score)
+    check_inputs(query, key.shape, key.dtype, value)
+    score.check(query, key, caller="attend")
     scores_shape = (*query.shape[:-1], key.shape[-2])
     bias = None if bias is None else check_bias(bias, scores_shape)
     _check_choices(normalize, dropout_p)
@@ -114,27 +116,24 @@ def choose(request: Request) -> Kernel:
     return next(kernel for kernel in KERNELS if not kernel.refusals(request))
 
 
-def _check_score(query: Tensor, key: Tensor | PreparedKey, score: Score) -> None:
-    name = type(score).__name__
+def _check_tensors(**given: object) -> None:
+    for name, tensor in given.items():
+        optional = (PreparedKey,) if name == "key" else (type(None),) if name == "bias" else ()
+        if not isinstance(tensor, (Tensor, *optional)):
+            raise TypeError(
+                f"attend: {name} is a {type(tensor).__name__}. It must be a torch tensor. "
+                f"Convert it with torch.as_tensor({name})."
+            )
+
+
+def _check_score(score: object) -> None:
     if not isinstance(score, Score):
         raise TypeError(
-            f"attend: score is a {name}. It must be a Score, for example scores.Dot() or "
-            "scores.Additive(query_dim=..., key_dim=..., attn_dim=...); build one by its name with "
-            "scores.make_score(name, ...), and write your own as a subclass of scores.Score."
+            f"attend: score is a {type(score).__name__}. It must be a Score, for example "
+            "scores.Dot() or scores.Additive(query_dim=..., key_dim=..., attn_dim=...); build one "
+            "by its name with scores.make_score(name, ...), and write your own as a subclass of "
+            "scores.Score."
         )
-    if isinstance(key, PreparedKey):
-        if key.score is not score:
-            raise ValueError(
-                f"attend: key was prepared by {key.score!r}, but score is {score!r}. Keys prepared "
-                "by one score mean nothing to another. Pass score=prepared.score, or prepare the "
-                "keys with this score."
-            )
-        key_shape: tuple[int, ...] = (*key.shape[:-1], key.key_dim)
-    else:
-        key_shape = tuple(key.shape)
-    check_widths(
-        query.shape, key_shape, score.query_dim, score.key_dim, score.num_heads, score=name
-    )
 
 
 def _check_choices(normalize: str, dropout_p: float) -> None:

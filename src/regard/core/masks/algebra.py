@@ -51,7 +51,7 @@ class Both(_Pair):
 
     @property
     def kind(self) -> str:
-        return f"{self._left.kind}&{self._right.kind}"
+        return f"{_kind_within(self._left)}&{_kind_within(self._right)}"
 
     def _join(self, left: Tensor, right: Tensor) -> Tensor:
         return left & right
@@ -65,7 +65,7 @@ class Either(_Pair):
 
     @property
     def kind(self) -> str:
-        return f"{self._left.kind}|{self._right.kind}"
+        return f"{_kind_within(self._left)}|{_kind_within(self._right)}"
 
     def _join(self, left: Tensor, right: Tensor) -> Tensor:
         return left | right
@@ -82,7 +82,7 @@ class Opposite(Mask):
 
     @property
     def kind(self) -> str:
-        return f"~{self._mask.kind}"
+        return f"~{_kind_within(self._mask)}"
 
     @property
     def _rank(self) -> int:
@@ -98,3 +98,7 @@ class Opposite(Mask):
         self, query_len: int, key_len: int, device: torch.device
     ) -> Bool[Tensor, "batch heads query key"]:
         return ~self._mask._grid(query_len, key_len, device)
+
+
+def _kind_within(mask: Mask) -> str:
+    return f"({mask.kind})" if isinstance(mask, _Pair) else mask.kind

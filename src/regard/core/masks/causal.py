@@ -35,8 +35,8 @@ class Causal(Mask):
     def _check(self, batch: int, heads: int, query_len: int, key_len: int) -> None:
         if self._align is None and query_len != key_len:
             raise ValueError(
-                f"Mask.causal: query_len={query_len} and key_len={key_len} differ, so 'causal' could "
-                "mean two things. Write Mask.causal('start') if query 0 sits at key 0, or "
+                f"Mask.causal: query_len={query_len} and key_len={key_len} differ, so 'causal' "
+                "could mean two things. Write Mask.causal('start') if query 0 sits at key 0, or "
                 "Mask.causal('end') if the last query sits at the last key (as with a cache)."
             )
 

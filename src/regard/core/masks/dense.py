@@ -7,6 +7,12 @@ from torch import Tensor
 from regard.core.errors import shape_text
 from regard.core.masks.mask import Mask
 
+_AXES = {
+    2: ("query", "key"),
+    3: ("batch", "query", "key"),
+    4: ("batch", "heads", "query", "key"),
+}
+
 
 class Dense(Mask):
     """A bool tensor, True where the query may attend; see :meth:`Mask.dense`."""
@@ -46,8 +52,7 @@ class Dense(Mask):
                 f"query_len={query_len}, key_len={key_len}. Write may_attend[:, None, :] for one "
                 "row per example, or may_attend[None] for one row per query."
             )
-        names = ("query", "key") if len(shape) == 2 else ("batch", "query", "key")
-        names = names if len(shape) < 4 else ("batch", "heads", "query", "key")
+        names = _AXES[len(shape)]
         expected = {"batch": batch, "heads": heads, "query": query_len, "key": key_len}
         for name, size in zip(names, shape, strict=True):
             if size != expected[name] and (size != 1 or name == "key"):
@@ -70,8 +75,8 @@ class Dense(Mask):
 def _not_bool(may_attend: object) -> str:
     if not isinstance(may_attend, Tensor):
         return (
-            f"Mask.dense: got a {type(may_attend).__name__}, not a torch tensor. Pass a bool tensor "
-            "whose True means 'may attend', for example torch.as_tensor(may_attend)."
+            f"Mask.dense: got a {type(may_attend).__name__}, not a torch tensor. Pass a bool "
+            "tensor whose True means 'may attend', for example torch.as_tensor(may_attend)."
         )
     given = (
         f"Mask.dense: got dtype {str(may_attend.dtype).removeprefix('torch.')} and shape "
@@ -80,8 +85,9 @@ def _not_bool(may_attend: object) -> str:
     )
     if may_attend.dtype.is_floating_point:
         return given + (
-            "If 0 means may attend and -inf hidden, write Mask.dense(may_attend == 0); if 1 means "
-            "may attend, write Mask.dense(may_attend == 1); to add numbers to the scores, pass bias=."
+            "If 0 means may attend and -inf hidden, write Mask.dense(may_attend == 0); if 1 "
+            "means may attend, write Mask.dense(may_attend == 1); to add numbers to the scores, "
+            "pass bias=."
         )
     return given + (
         "If 1 means may attend, write Mask.dense(may_attend == 1); if 1 means hidden, write "

@@ -7,7 +7,7 @@ from jaxtyping import Bool, Shaped
 from torch import Tensor
 
 from regard.core.errors import shape_text
-from regard.core.masks.mask import Mask, values_can_be_read
+from regard.core.masks.mask import Mask, refuse_where
 
 
 class Lengths(Mask):
@@ -17,7 +17,7 @@ class Lengths(Mask):
         self, lengths: Sequence[int] | Sequence[Sequence[int]] | Shaped[Tensor, "..."]
     ) -> None:
         tensor = _whole(lengths)
-        if tensor.dtype.is_floating_point or tensor.dtype in (torch.bool, torch.complex64):
+        if tensor.dtype.is_floating_point or tensor.dtype.is_complex or tensor.dtype == torch.bool:
             raise TypeError(
                 f"Mask.lengths: lengths has dtype {_short(tensor.dtype)} and shape "
                 f"{shape_text(tensor.shape)}. Lengths are counts of positions, so they must be "
@@ -34,13 +34,15 @@ class Lengths(Mask):
                 "one length per example, or (batch, query_len), one per query. "
                 "Use Mask.lengths([n]) for a single example."
             )
-        if values_can_be_read(tensor) and tensor.numel() and int(tensor.min()) < 0:
-            where = (tensor < 0).nonzero()[0].tolist()
-            raise ValueError(
-                f"Mask.lengths: lengths{where} is {int(tensor[tuple(where)])}. A length cannot be "
-                "negative. Use 0 for an example in which nothing may be attended to."
-            )
-        self._lengths = tensor
+        self._lengths = tensor.long()
+        refuse_where(
+            self._lengths < 0,
+            "Mask.lengths: a length is negative.",
+            lambda where: (
+                f"Mask.lengths: {self._entry(where)}. A length cannot be negative. Use 0 for an "
+                "example in which nothing may be attended to."
+            ),
+        )
 
     def __repr__(self) -> str:
         return f"Mask.lengths({self._lengths.tolist()})"
@@ -69,17 +71,18 @@ class Lengths(Mask):
                 f"{query_len} queries. Give one length per query, shape ({batch}, {query_len}), "
                 f"or one per example, shape ({batch},)."
             )
-        if (
-            values_can_be_read(self._lengths)
-            and self._lengths.numel()
-            and int(self._lengths.max()) > key_len
-        ):
-            where = (self._lengths > key_len).nonzero()[0].tolist()
-            raise ValueError(
-                f"Mask.lengths: lengths{where} is {int(self._lengths[tuple(where)])}, longer than "
-                f"the key axis, {key_len}. Clamp the lengths, or check that they belong to these "
-                "keys (and are not the queries' lengths)."
-            )
+        refuse_where(
+            self._lengths > key_len,
+            "Mask.lengths: a length is longer than the key axis.",
+            lambda where: (
+                f"Mask.lengths: {self._entry(where)}, longer than the key axis, {key_len}. Clamp "
+                "the lengths, or check that they belong to these keys (and are not the queries' "
+                "lengths)."
+            ),
+        )
+
+    def _entry(self, where: list[int]) -> str:
+        return f"lengths{where} is {int(self._lengths[tuple(where)])}"
 
     def _grid(
         self, query_len: int, key_len: int, device: torch.device

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Literal, TypeAlias
 
 import torch
@@ -97,7 +97,7 @@ class Mask(ABC):
 
     # ---- use ----------------------------------------------------------------------------
     def dense_for(self, query_len: int, key_len: int) -> Bool[Tensor, "*lead query key"]:
-        """The mask as a bool tensor: ``(query, key)``, with batch and heads in front if it has them."""
+        """The mask as a bool tensor ``(query, key)``, with its batch and heads in front, if any."""
         batch, heads = self._lead_sizes()
         self._check(batch, heads, query_len, key_len)
         grid = self._grid(query_len, key_len, torch.device("cpu"))
@@ -169,6 +169,15 @@ def as_mask(may_attend: Mask | Shaped[Tensor, "..."]) -> Mask:
     )
 
 
-def values_can_be_read(tensor: Tensor) -> bool:
-    """Whether a check may look at the numbers: not under compile, export or vmap."""
-    return not (torch.compiler.is_compiling() or torch._C._functorch.is_functorch_wrapped_tensor(tensor))
+def refuse_where(
+    wrong: Bool[Tensor, "..."], rule: str, explain: Callable[[list[int]], str]
+) -> None:
+    """Raise ValueError if ``wrong`` holds anywhere, with ``explain(the first such index)``.
+
+    Under compile and export it becomes an assertion in the graph, which says ``rule``; under vmap
+    the numbers cannot be read, and nothing is checked.
+    """
+    if torch.compiler.is_compiling():
+        torch._assert_async(~wrong.any(), rule)
+    elif not torch._C._functorch.is_functorch_wrapped_tensor(wrong) and wrong.any():
+        raise ValueError(explain(wrong.nonzero()[0].tolist()))

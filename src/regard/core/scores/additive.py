@@ -13,8 +13,9 @@ class Additive(Score):
 
     Args:
         query_dim, key_dim: widths of query and key; they may differ.
-        attn_dim: width inside the score. ``query_weight`` (W_a) has shape ``(attn_dim, query_dim)``,
-            ``key_weight`` (U_a) ``(attn_dim, key_dim)``, ``v`` ``(attn_dim,)``.
+        attn_dim: width inside the score. ``query_weight`` (W_a) has shape
+            ``(attn_dim, query_dim)``, ``key_weight`` (U_a) ``(attn_dim, key_dim)``, ``v``
+            ``(attn_dim,)``.
         bias: add b inside the tanh.
         normalized: use ``g v / ‖v‖`` in place of v, with a learned scalar g (Salimans & Kingma
             2016, arXiv:1602.07868, equation 2), and the bias as well.
@@ -67,7 +68,9 @@ class Additive(Score):
     def project_query(self, query: Float[Tensor, "*lead query query_dim"]) -> Tensor:
         """``W q`` (+ b: with the queries, so that keys of zeros stay zeros)."""
         projected = project(query, self.query_weight)
-        return projected if self.bias is None else projected + self.bias.unsqueeze(-2).to(query.dtype)
+        return (
+            projected if self.bias is None else projected + self.bias.unsqueeze(-2).to(query.dtype)
+        )
 
     def project_key(self, key: Float[Tensor, "*lead key key_dim"]) -> Tensor:
         """``U k``."""
@@ -82,7 +85,8 @@ class Additive(Score):
     def extra_repr(self) -> str:
         return (
             f"query_dim={self.query_dim}, key_dim={self.key_dim}, attn_dim={self.attn_dim}, "
-            f"bias={self.bias is not None}, normalized={self.normalized}, num_heads={self.num_heads}"
+            f"bias={self.bias is not None}, normalized={self.normalized}, "
+            f"num_heads={self.num_heads}"
         )
 
 

@@ -51,7 +51,9 @@ def make_score(
         raise ValueError(f"score {name!r} is unknown. Choose one of: {', '.join(NAMES)}.")
     if name in ("dot", "scaled_dot") and query_dim != key_dim:
         raise ValueError(
-            f"score {name!r}: query_dim={query_dim} and key_dim={key_dim} differ, and a dot product "
-            "needs them equal. Use 'general' (qᵀWk), or project one to the other's width."
+            f"score {name!r}: query_dim={query_dim} and key_dim={key_dim} differ, and a dot "
+            "product needs them equal. Use 'general' (qᵀWk), or project one to the other's width."
         )
-    return _BUILDERS[name](query_dim, key_dim, query_dim if attn_dim is None else attn_dim, num_heads)
+    return _BUILDERS[name](
+        query_dim, key_dim, query_dim if attn_dim is None else attn_dim, num_heads
+    )

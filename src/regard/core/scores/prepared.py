@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from regard.core.scores.score import Score
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class PreparedKey:
     """The value of ``score.prepare(key)``: keys as the score compares them.
 

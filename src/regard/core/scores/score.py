@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from regard.core.axes import widen
+from regard.core.axes import check_key, check_widths, widen
 from regard.core.masks import Mask
 from regard.core.scores.prepared import PreparedKey
 
@@ -35,7 +35,7 @@ class Score(nn.Module, ABC):
 
     @abstractmethod
     def project_key(self, key: Float[Tensor, "*lead key key_dim"]) -> Tensor:
-        """The key as it is compared. A key of zeros must give zeros (contract: hidden is absent)."""
+        """The key as it is compared. A key of zeros must give zeros: hidden means absent."""
 
     @abstractmethod
     def compare(
@@ -52,6 +52,7 @@ class Score(nn.Module, ABC):
         see are then zeroed before the projection, so that not even its gradient feels them. (The
         mask must serve any query: lengths do.)
         """
+        check_key(key.shape, self.key_dim, self.num_heads, score=type(self).__name__)
         if may_attend is not None:
             shape = (*key.shape[:-2], 1, key.shape[-2])
             unseen = ~may_attend.grid_for(shape, key.device).any(dim=-2).unsqueeze(-1)
@@ -65,8 +66,35 @@ class Score(nn.Module, ABC):
         key: Float[Tensor, "*lead key key_dim"] | PreparedKey,
     ) -> Float[Tensor, "*lead query key"]:
         """Scores of every query against every key."""
+        self.check(query, key)
         projected = key.projected if isinstance(key, PreparedKey) else self.project_key(key)
         return self.compare(self.project_query(query), projected)
+
+    def check(self, query: Tensor, key: Tensor | PreparedKey, *, caller: str | None = None) -> None:
+        """Refuse a query and a key that this score cannot compare.
+
+        Raises:
+            ValueError: leading axes, widths or heads do not fit, or another score prepared the key.
+        """
+        name = type(self).__name__
+        key_shape = tuple(key.shape)
+        if isinstance(key, PreparedKey):
+            if key.score is not self:
+                raise ValueError(
+                    f"{caller or name}: key was prepared by {key.score!r}, but score is {self!r}. "
+                    "Keys prepared by one score mean nothing to another. Pass "
+                    "score=prepared.score, or prepare the keys with this score."
+                )
+            key_shape = (*key_shape[:-1], key.key_dim)
+        check_widths(
+            query.shape,
+            key_shape,
+            self.query_dim,
+            self.key_dim,
+            self.num_heads,
+            score=name,
+            caller=caller or name,
+        )
 
 
 def project(
@@ -79,5 +107,3 @@ def project(
 def per_head(num_heads: int | None, *shape: int) -> tuple[int, ...]:
     """The shape of a parameter: with a heads axis in front if heads have their own."""
     return shape if num_heads is None else (num_heads, *shape)
-
-

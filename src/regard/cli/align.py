@@ -1,0 +1,49 @@
+"""``regard align``: which source token each target token looked at."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def align(
+    model: Annotated[Path, typer.Argument(metavar="MODEL_DIR", show_default=False)],
+    source: Annotated[str, typer.Argument(show_default=False)],
+    target: Annotated[
+        str | None,
+        typer.Argument(help="Align this target. Default: the model's own prediction."),
+    ] = None,
+    png: Annotated[Path | None, typer.Option(help="Also write the picture to this file.")] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print tokens and weights as one JSON object.")
+    ] = False,
+) -> None:
+    """Show the attention weights as a grid: queries (target) down, keys (source) across.
+
+    Examples:
+
+      regard align g2p attention
+
+      regard align g2p attention "AH T EH N SH AH N" --png attention.png
+    """
+    import json
+
+    from rich.console import Console
+
+    from regard import plots
+    from regard.models import Translator
+    from regard.search import predict
+
+    translator = Translator.from_pretrained(model)
+    if target is None:
+        target = predict(translator, [source])[0].target
+    weights = translator.align(source, target)
+    source_tokens = translator.source.tokenizer.tokenize(source)
+    target_tokens = translator.target.tokenizer.tokenize(target)
+    if png is not None:
+        plots.save(plots.alignment(weights, source_tokens, target_tokens), png)
+    if as_json:
+        told = {"source": source_tokens, "target": target_tokens, "weights": weights.tolist()}
+        typer.echo(json.dumps(told, ensure_ascii=False))
+        return
+    Console().print(plots.terminal_alignment(weights, source_tokens, target_tokens))

@@ -1,0 +1,89 @@
+"""What ``DATA`` on the command line means: a built-in name, or a file of pairs."""
+
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+from regard.text import DATASETS, Pair, guess_tokenizer, load_dataset, read_pairs, split_by_source
+
+
+class Data(NamedTuple):
+    """Pairs to train on, to choose by, and (perhaps none) to test on; and how to cut them."""
+
+    train: list[Pair]
+    dev: list[Pair]
+    test: list[Pair]
+    source_tokens: str
+    target_tokens: str
+
+
+def load(
+    data: str,
+    *,
+    dev: Path | None,
+    test: Path | None,
+    length: int | None,
+    source_tokens: str | None,
+    target_tokens: str | None,
+    skip_bad_lines: bool,
+) -> Data:
+    """Read what was asked for.
+
+    Raises:
+        ValueError: neither a file nor a built-in name, or options that do not go together.
+    """
+    if data in DATASETS and not Path(data).exists():
+        if dev is not None or test is not None:
+            raise ValueError(
+                f"--dev and --test with the built-in data set {data!r}, which has its own. "
+                "Leave them out, or give a file of pairs as DATA."
+            )
+        built_in = load_dataset(data, length=length)
+        return Data(
+            built_in.train,
+            built_in.dev,
+            built_in.test,
+            source_tokens or built_in.source_tokenizer,
+            target_tokens or built_in.target_tokenizer,
+        )
+    if not Path(data).exists():
+        raise ValueError(
+            f"DATA {data!r} is neither a file nor a built-in data set. Give a file with one "
+            f"'source TAB target' a line, or one of: {', '.join(DATASETS)}."
+        )
+    if length is not None:
+        raise ValueError(
+            "--length is for the synthetic data sets copy, reverse and sort. Leave it out."
+        )
+    train = read(Path(data), skip_bad_lines)
+    if dev is None:
+        train, dev_pairs = _hold_out(Path(data), train)
+    else:
+        dev_pairs = read(dev, skip_bad_lines)
+    return Data(
+        train,
+        dev_pairs,
+        [] if test is None else read(test, skip_bad_lines),
+        source_tokens or guess_tokenizer(pair.source for pair in train),
+        target_tokens or guess_tokenizer(pair.target for pair in train),
+    )
+
+
+def read(path: Path, skip_bad_lines: bool) -> list[Pair]:
+    """The pairs of a file; skipped lines are counted on standard error."""
+    pairs = read_pairs(path, skip_bad_lines=skip_bad_lines)
+    if pairs.num_skipped:
+        print(f"{path}: {pairs.num_skipped} bad lines skipped", file=sys.stderr)
+    return pairs.pairs
+
+
+def _hold_out(path: Path, pairs: list[Pair]) -> tuple[list[Pair], list[Pair]]:
+    fraction = min(0.2, max(0.05, 100 / len(pairs)))
+    kept, held_out, _ = split_by_source(pairs, dev_fraction=fraction, test_fraction=0.0)
+    if not kept or not held_out:
+        raise ValueError(
+            f"{path}: {len(pairs)} pairs are too few to hold some out for choosing the best model. "
+            "Give more pairs, or a file of others with --dev."
+        )
+    print(f"{path}: {len(held_out)} of {len(pairs)} pairs held out for --dev", file=sys.stderr)
+    return kept, held_out

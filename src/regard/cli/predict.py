@@ -1,0 +1,99 @@
+"""``regard predict``: lines in, lines out."""
+
+import queue
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Annotated
+
+import typer
+
+_MOST_LINES = 4096
+
+
+def predict(
+    model: Annotated[Path, typer.Argument(metavar="MODEL_DIR", show_default=False)],
+    file: Annotated[
+        str, typer.Argument(metavar="[FILE|-]", help="Sources, one a line; - for standard input.")
+    ] = "-",
+    as_json: Annotated[
+        bool,
+        typer.Option("--json", help="A JSON object a line: source, target, log_prob."),
+    ] = False,
+) -> None:
+    """Predict the target of each line, in order. An empty line gives an empty line.
+
+    Lines are answered as they come, many at once where many are waiting.
+
+    Examples:
+
+      echo attention | regard predict g2p
+
+      regard predict g2p words.txt > pronunciations.txt
+    """
+    import json
+
+    from regard.kernels import Workers
+    from regard.models import Translator
+    from regard.search import predict as decode
+
+    translator = Translator.from_pretrained(model)
+    with _opened(file) as stream, Workers() as workers:
+        for lines in _waiting_lines(stream):
+            for prediction in decode(translator, lines, workers=workers):
+                if as_json:
+                    told = {
+                        "source": prediction.source,
+                        "target": prediction.target,
+                        "log_prob": round(prediction.log_prob, 4),
+                    }
+                    print(json.dumps(told, ensure_ascii=False))
+                else:
+                    print(prediction.target)
+            sys.stdout.flush()
+
+
+def _opened(file: str) -> IO[bytes]:
+    return open(sys.stdin.fileno(), "rb", closefd=False) if file == "-" else Path(file).open("rb")
+
+
+def _waiting_lines(stream: IO[bytes]) -> Iterator[list[str]]:
+    """All lines that are there, at least one: a slow writer is answered line by line."""
+    waiting: queue.Queue[bytes | Exception | None] = queue.Queue(maxsize=_MOST_LINES)
+
+    def read() -> None:
+        try:
+            for line in stream:
+                waiting.put(line)
+        except OSError as error:
+            waiting.put(error)
+        waiting.put(None)
+
+    threading.Thread(target=read, daemon=True).start()
+    number = 0
+    while True:
+        lines: list[str] = []
+        item = waiting.get()
+        while item is not None and not isinstance(item, Exception):
+            number += 1
+            lines.append(_text(item, number))
+            if len(lines) == _MOST_LINES or waiting.empty():
+                break
+            item = waiting.get()
+        if lines:
+            yield lines
+        if isinstance(item, Exception):
+            raise item
+        if item is None:
+            return
+
+
+def _text(line: bytes, number: int) -> str:
+    try:
+        return line.decode("utf-8").rstrip("\r\n")
+    except UnicodeDecodeError as error:
+        raise ValueError(
+            f"predict: byte {error.start + 1} of line {number} is not valid UTF-8. "
+            "Convert the input to UTF-8."
+        ) from None

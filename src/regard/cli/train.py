@@ -1,0 +1,219 @@
+"""``regard train``: from pairs of strings to a model's folder."""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+Attention = Annotated[
+    str, typer.Option(help="additive, dot, scaled_dot, general, concat, or none (the bottleneck)")
+]
+DEFAULT = " (default: what suits the data)"
+
+
+def train(
+    data: Annotated[
+        str,
+        typer.Argument(
+            metavar="DATA",
+            help="File with one 'source TAB target' a line in UTF-8 (several lines may share a "
+            "source), or a built-in name: cmudict, copy, reverse, sort.",
+            show_default=False,
+        ),
+    ],
+    to: Annotated[Path, typer.Option("--to", metavar="MODEL_DIR", help="Folder to write.")],
+    dev: Annotated[
+        Path | None,
+        typer.Option(help="Pairs to choose the best model by. Default: some of DATA, held out."),
+    ] = None,
+    test: Annotated[
+        Path | None, typer.Option(help="Pairs to report error rates on, once, at the end.")
+    ] = None,
+    # ---- model
+    attention: Attention = "additive",
+    decoder: Annotated[
+        str, typer.Option(help="bahdanau queries with s(t-1), luong with s(t).")
+    ] = "bahdanau",
+    cell: Annotated[str, typer.Option(help="gru or lstm.")] = "gru",
+    embed_dim: Annotated[int, typer.Option(help="Width of embeddings.")] = 128,
+    hidden_dim: Annotated[int, typer.Option(help="Width of decoder and encoder states.")] = 256,
+    attn_dim: Annotated[
+        int | None, typer.Option(help="Width inside additive and concat. Default: hidden-dim.")
+    ] = None,
+    layers: Annotated[int, typer.Option(help="Recurrent layers on each side.")] = 1,
+    bidirectional: Annotated[bool, typer.Option(help="Encoder reads both ways.")] = True,
+    input_feeding: Annotated[
+        bool, typer.Option(help="Luong: feed the attentional state to the next step.")
+    ] = False,
+    dropout: Annotated[float, typer.Option(help="Dropout probability.")] = 0.3,
+    # ---- budget and optimizer
+    minutes: Annotated[
+        float | None, typer.Option(help="Stop after so much wall-clock time.")
+    ] = None,
+    epochs: Annotated[
+        int | None,
+        typer.Option(
+            help="Stop after so many passes over the data. Default, without --minutes: "
+            "about 1.5 million pairs in all, 10 to 200 epochs."
+        ),
+    ] = None,
+    batch_size: Annotated[
+        int | None, typer.Option(help="Pairs per update. Default: 16 to 128, by data size.")
+    ] = None,
+    learning_rate: Annotated[float, typer.Option(help="Peak learning rate.")] = 3e-3,
+    label_smoothing: Annotated[float, typer.Option(help="Label smoothing.")] = 0.1,
+    patience: Annotated[
+        int, typer.Option(help="Stop after so many evaluations without a better dev score.")
+    ] = 20,
+    seed: Annotated[int, typer.Option(help="Same seed and --epochs, same model.")] = 1,
+    threads: Annotated[
+        int | None, typer.Option(help="Cores to train on at once. Default: all.")
+    ] = None,
+    bf16: Annotated[bool, typer.Option(help="bfloat16 where the processor is fast at it.")] = False,
+    # ---- data
+    source_tokens: Annotated[
+        str | None, typer.Option(help="characters or whitespace. Default: guessed from the data.")
+    ] = None,
+    target_tokens: Annotated[
+        str | None, typer.Option(help="characters or whitespace. Default: guessed from the data.")
+    ] = None,
+    length: Annotated[
+        int | None, typer.Option(help="Sequence length of copy, reverse and sort.")
+    ] = None,
+    skip_bad_lines: Annotated[
+        bool, typer.Option("--skip-bad-lines", help="Leave out bad lines of DATA and count them.")
+    ] = False,
+    # ---- run
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with an interrupted training in MODEL_DIR.")
+    ] = False,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace a model that is already in MODEL_DIR.")
+    ] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the result as one JSON object.")
+    ] = False,
+) -> None:
+    """Train an attentive encoder-decoder on pairs of strings.
+
+    The best model by dev score is kept in MODEL_DIR. Ctrl-C stops at once and loses nothing: go on
+    with --resume and otherwise the same options.
+
+    Examples:
+
+      regard train cmudict --to g2p --minutes 10
+
+      regard train train.tsv --dev dev.tsv --test test.tsv --to model
+
+      regard train reverse --length 20 --to reverse --decoder luong --attention general
+    """
+    import torch
+
+    from regard.cli import data as cli_data
+    from regard.cli.progress import TrainingDisplay
+    from regard.kernels import Workers
+    from regard.models import Side, Translator
+    from regard.training import TrainingOptions, evaluate
+    from regard.training import train as run
+
+    options = TrainingOptions(
+        epochs=epochs,
+        minutes=minutes,
+        batch_size=batch_size,
+        learning_rate=learning_rate,
+        label_smoothing=label_smoothing,
+        patience=patience,
+        seed=seed,
+        mixed_precision="bf16" if bf16 else "no",
+        num_workers=threads,
+    )
+    _check_folder(to, resume, overwrite)
+    pairs = cli_data.load(
+        data,
+        dev=dev,
+        test=test,
+        length=length,
+        source_tokens=source_tokens,
+        target_tokens=target_tokens,
+        skip_bad_lines=skip_bad_lines,
+    )
+    torch.manual_seed(seed)
+    translator = Translator.fresh(
+        Side.build(pairs.source_tokens, (pair.source for pair in pairs.train)),
+        Side.build(pairs.target_tokens, (pair.target for pair in pairs.train)),
+        attention=attention,
+        decoder=decoder,
+        cell=cell,
+        embed_dim=embed_dim,
+        hidden_dim=hidden_dim,
+        attn_dim=attn_dim,
+        num_layers=layers,
+        bidirectional=bidirectional,
+        input_feeding=input_feeding,
+        dropout=dropout,
+    )
+    with TrainingDisplay(translator, pairs) as display:
+        outcome = run(
+            translator,
+            pairs.train,
+            pairs.dev,
+            to=to,
+            options=options,
+            resume=resume,
+            report=display.report,
+        )
+    if outcome.stopped_by == "interrupt":
+        typer.echo(f"Stopped. Go on with --resume and the same options; {_kept(to)}", err=True)
+        raise typer.Exit(130)
+    best = Translator.from_pretrained(to)
+    result = {
+        "model": str(to),
+        "stopped_by": outcome.stopped_by,
+        "epochs": outcome.position.epoch,
+        "updates": outcome.position.updates,
+        "minutes": round(outcome.position.seconds / 60, 2),
+        "parameters": best.network.num_parameters(),
+    }
+    for name, part in (("dev", pairs.dev), ("test", pairs.test)):
+        if part:
+            with Workers(threads) as workers:
+                rates = evaluate(best, part, workers=workers)
+            result[name] = {"words": rates.num_words, "wer": rates.wer, "ter": rates.ter}
+    typer.echo(json.dumps(result) if as_json else _told(result))
+
+
+def _check_folder(to: Path, resume: bool, overwrite: bool) -> None:
+    from regard.training.checkpoint import path_in
+
+    if resume or overwrite:
+        return
+    if path_in(to).exists():
+        raise ValueError(
+            f"{to} holds an interrupted training. Go on with --resume, or start again with "
+            "--overwrite, or choose another --to."
+        )
+    if (to / "model.safetensors").exists():
+        raise ValueError(
+            f"{to} already holds a model. Replace it with --overwrite, or choose another --to."
+        )
+
+
+def _kept(to: Path) -> str:
+    if (to / "model.safetensors").exists():
+        return f"the best model so far is in {to}."
+    return "no model was evaluated yet."
+
+
+def _told(result: dict[str, object]) -> str:
+    lines = [
+        f"Stopped by {result['stopped_by']} after {result['minutes']} minutes, "
+        f"{result['updates']} updates."
+    ]
+    for name in ("dev", "test"):
+        if isinstance(rates := result.get(name), dict):
+            lines.append(
+                f"{name:5} {rates['words']} words: word error rate {rates['wer']:.2%}, "
+                f"token error rate {rates['ter']:.2%}"
+            )
+    return "\n".join([*lines, f"Model in {result['model']}"])

@@ -1,0 +1,29 @@
+"""Modules with weights: encoders and decoders."""
+
+from regard.layers.decoders import (
+    BahdanauDecoder,
+    Decoded,
+    Decoder,
+    DecoderState,
+    FixedContextDecoder,
+    LuongDecoder,
+    Step,
+)
+from regard.layers.dropout import LockedDropout, dropout_from
+from regard.layers.encoder import Encoded, RecurrentEncoder
+from regard.layers.recurrence import CELLS
+
+__all__ = [
+    "CELLS",
+    "BahdanauDecoder",
+    "Decoded",
+    "Decoder",
+    "DecoderState",
+    "Encoded",
+    "FixedContextDecoder",
+    "LockedDropout",
+    "LuongDecoder",
+    "RecurrentEncoder",
+    "Step",
+    "dropout_from",
+]

@@ -1,0 +1,141 @@
+"""Bahdanau's decoder: look with the state *before* the step, then step."""
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from regard.core.scores import Score
+from regard.kernels.dispatch import attend
+from regard.layers.cells import ContextCells
+from regard.layers.decoders.decoder import (
+    Decoded,
+    Decoder,
+    DecoderState,
+    InitialState,
+    MaxoutReadout,
+    Step,
+)
+from regard.layers.dropout import LockedDropout
+from regard.layers.encoder import Encoded
+
+
+class BahdanauDecoder(Decoder):
+    r"""Attention before the step.
+
+    .. math:: c_t = \mathrm{attend}(s_{t-1}, h), \quad
+              s_t = \mathrm{cell}([e(y_{t-1}); c_t], s_{t-1}), \quad
+              p(y_t) = \mathrm{readout}(s_t, e(y_{t-1}), c_t)
+
+    The weights of step t depend on s(t−1), so the token read at step t cannot move them.
+    (Bahdanau et al. 2015, arXiv:1409.0473, section 3.1 and appendix A.)
+
+    Args:
+        vocab_size, embed_dim, hidden_dim, num_layers, cell, dropout: of the decoder.
+        state_dim: width of the encoder's states.
+        score: any score of query width ``hidden_dim`` and key width ``state_dim``.
+
+    >>> from regard import scores
+    >>> from regard.layers import RecurrentEncoder
+    >>> encoder = RecurrentEncoder(vocab_size=10, embed_dim=4, hidden_dim=3)
+    >>> score = scores.Additive(query_dim=5, key_dim=6, attn_dim=7)
+    >>> decoder = BahdanauDecoder(vocab_size=9, embed_dim=4, hidden_dim=5, state_dim=6, score=score)
+    >>> encoded = encoder(torch.tensor([[5, 6, 7]]), torch.tensor([3]))
+    >>> decoder(encoded, torch.tensor([[2, 4]]), need_weights=True).weights.shape
+    torch.Size([1, 2, 3])
+    """
+
+    def __init__(
+        self,
+        *,
+        vocab_size: int,
+        embed_dim: int,
+        hidden_dim: int,
+        state_dim: int,
+        score: Score,
+        num_layers: int = 1,
+        cell: str = "gru",
+        dropout: float = 0.0,
+    ) -> None:
+        super().__init__()
+        self.embedding = nn.Embedding(vocab_size, embed_dim)
+        self.dropout = LockedDropout(dropout)
+        self.score = score
+        self.initial = InitialState(
+            cell=cell, state_dim=state_dim, hidden_dim=hidden_dim, num_layers=num_layers
+        )
+        self.cells = ContextCells(
+            cell=cell,
+            input_dim=embed_dim,
+            context_dim=state_dim,
+            hidden_dim=hidden_dim,
+            num_layers=num_layers,
+            dropout=dropout,
+        )
+        self.readout = MaxoutReadout(
+            hidden_dim=hidden_dim,
+            embed_dim=embed_dim,
+            context_dim=state_dim,
+            vocab_size=vocab_size,
+            dropout=dropout,
+        )
+
+    def begin(self, encoded: Encoded) -> DecoderState:
+        """The initial hidden state, and the encoder's states prepared once for every step."""
+        return DecoderState(
+            hidden=self.initial(encoded.final),
+            value=encoded.states,
+            key=self.score.prepare(encoded.states),
+            may_attend=encoded.may_attend,
+        )
+
+    def step(
+        self, tokens: Int[Tensor, " batch"], state: DecoderState, *, need_weights: bool = False
+    ) -> Step:
+        """Read one token per example and predict the next."""
+        embedded = self.dropout(self.embedding(tokens))
+        context, weights, state = self._advance(
+            self.cells.project_inputs(embedded), state, need_weights
+        )
+        return Step(self.readout(state.hidden[0][-1], embedded, context), weights, state)
+
+    def forward(
+        self,
+        encoded: Encoded,
+        tokens: Int[Tensor, "batch target_len"],
+        *,
+        need_weights: bool = False,
+    ) -> Decoded:
+        """Read whole targets: only what depends on the step before stays inside the loop."""
+        embedded = self.dropout(self.embedding(tokens))
+        state = self.begin(encoded)
+        contexts, weights, tops = [], [], []
+        for projected in self.cells.project_inputs(embedded).unbind(1):
+            context, step_weights, state = self._advance(projected, state, need_weights)
+            contexts.append(context)
+            weights.append(step_weights)
+            tops.append(state.hidden[0][-1])
+        logits = self.readout(torch.stack(tops, 1), embedded, torch.stack(contexts, 1))
+        return Decoded(logits, torch.stack(weights, 1) if need_weights else None)  # type: ignore[arg-type]
+
+    def _advance(
+        self,
+        projected: Float[Tensor, "batch gates_dim"],
+        state: DecoderState,
+        need_weights: bool,
+    ) -> tuple[Tensor, Tensor | None, DecoderState]:
+        assert state.key is not None
+        context, weights, _ = attend(
+            state.hidden[0][-1].unsqueeze(1),  # s(t-1)
+            state.key,
+            state.value,
+            score=self.score,
+            may_attend=state.may_attend,
+            need_weights=need_weights,
+        )
+        context = context.squeeze(1)
+        hidden = self.cells(projected, context, state.hidden)
+        return (
+            context,
+            None if weights is None else weights.squeeze(1),
+            state._replace(hidden=hidden),
+        )

@@ -1,0 +1,119 @@
+"""What every decoder can do: begin, take one step, or read a whole target."""
+
+from abc import ABC, abstractmethod
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from regard.core.masks import Mask
+from regard.core.scores import PreparedKey
+from regard.layers.dropout import LockedDropout
+from regard.layers.encoder import Encoded
+from regard.layers.recurrence import Hidden
+
+
+class DecoderState(NamedTuple):
+    """All that one step hands to the next. A value: nothing is kept on the module."""
+
+    hidden: Hidden
+    """Of the recurrent cells, each part (num_layers, batch, hidden_dim)."""
+    value: Float[Tensor, "batch source_len state_dim"]
+    """What is averaged: the encoder's states."""
+    key: PreparedKey | None
+    """The encoder's states as the score compares them; None without attention."""
+    may_attend: Mask | None
+    carried: Float[Tensor, "batch carried_dim"] | None = None
+    """The fixed context, or the attentional state that is fed to the next step."""
+
+
+class Step(NamedTuple):
+    """One step's outcome."""
+
+    logits: Float[Tensor, "batch vocab"]
+    weights: Float[Tensor, "batch source_len"] | None
+    """The alignment; None if not asked for or if there is no attention."""
+    state: DecoderState
+
+
+class Decoded(NamedTuple):
+    """A whole target's outcome under teacher forcing."""
+
+    logits: Float[Tensor, "batch target_len vocab"]
+    weights: Float[Tensor, "batch target_len source_len"] | None
+    """The alignment matrices; None if not asked for or if there is no attention."""
+
+
+class Decoder(nn.Module, ABC):
+    """A recurrent decoder, usable step by step and on whole targets, with the same numbers.
+
+    ``tokens`` are the target shifted right: the begin token first, so that position t holds the
+    token before the one predicted at t.
+    """
+
+    @abstractmethod
+    def begin(self, encoded: Encoded) -> DecoderState:
+        """The state before the first step."""
+
+    @abstractmethod
+    def step(
+        self, tokens: Int[Tensor, " batch"], state: DecoderState, *, need_weights: bool = False
+    ) -> Step:
+        """Read one token per example and predict the next."""
+
+    @abstractmethod
+    def forward(
+        self,
+        encoded: Encoded,
+        tokens: Int[Tensor, "batch target_len"],
+        *,
+        need_weights: bool = False,
+    ) -> Decoded:
+        """Read whole targets."""
+
+
+class InitialState(nn.Module):
+    """``s(0) = tanh(W h)`` from the encoder's final states, layer by layer.
+
+    (Bahdanau et al. 2015, appendix A.2.2, where h is the backward state alone.) A decoder with more
+    layers than the encoder takes the encoder's last for the rest. An LSTM's inner cell starts from
+    its own ``W h``.
+    """
+
+    def __init__(self, *, cell: str, state_dim: int, hidden_dim: int, num_layers: int) -> None:
+        super().__init__()
+        self.num_layers = num_layers
+        self.to_hidden = nn.ModuleList(
+            nn.Linear(state_dim, hidden_dim) for _ in range(2 if cell == "lstm" else 1)
+        )
+
+    def forward(self, final: Float[Tensor, "num_layers batch state_dim"]) -> Hidden:
+        """``(h,)`` or ``(h, c)``, each (num_layers, batch, hidden_dim)."""
+        layers = torch.arange(self.num_layers, device=final.device).clamp(max=final.shape[0] - 1)
+        return tuple(torch.tanh(linear(final[layers])) for linear in self.to_hidden)
+
+
+class MaxoutReadout(nn.Module):
+    """``logits = W_o max(t_{2j−1}, t_{2j})`` with ``t = U s + V e + C c``: the deep output.
+
+    (Bahdanau et al. 2015, appendix A.2.2, with s(t) as in the main text's equation 4.)
+    """
+
+    def __init__(
+        self, *, hidden_dim: int, embed_dim: int, context_dim: int, vocab_size: int, dropout: float
+    ) -> None:
+        super().__init__()
+        self.to_pairs = nn.Linear(hidden_dim + embed_dim + context_dim, 2 * hidden_dim)
+        self.dropout = LockedDropout(dropout)
+        self.to_logits = nn.Linear(hidden_dim, vocab_size)
+
+    def forward(
+        self,
+        hidden: Float[Tensor, "*batch hidden_dim"],
+        embedded: Float[Tensor, "*batch embed_dim"],
+        context: Float[Tensor, "*batch context_dim"],
+    ) -> Float[Tensor, "*batch vocab"]:
+        """Logits of the next token from state, last token and context."""
+        pairs = self.to_pairs(torch.cat([hidden, embedded, context], dim=-1)).unflatten(-1, (-1, 2))
+        return self.to_logits(self.dropout(pairs.amax(dim=-1)))

@@ -1,0 +1,105 @@
+"""The decoder without attention: one fixed vector carries the whole source."""
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from regard.layers.decoders.decoder import (
+    Decoded,
+    Decoder,
+    DecoderState,
+    InitialState,
+    MaxoutReadout,
+    Step,
+)
+from regard.layers.dropout import LockedDropout
+from regard.layers.encoder import Encoded
+from regard.layers.recurrence import Recurrence
+
+
+class FixedContextDecoder(Decoder):
+    r"""``s(t) = cell([e(y(t−1)) ; c], s(t−1))`` with the same c at every step: the bottleneck.
+
+    c is the encoder's final state, the whole source in one vector. (Cho et al. 2014,
+    arXiv:1406.1078, section 2.2.)
+
+    Args:
+        vocab_size, embed_dim, hidden_dim, num_layers, cell, dropout: of the decoder.
+        state_dim: width of the encoder's states.
+
+    >>> from regard.layers import RecurrentEncoder
+    >>> encoder = RecurrentEncoder(vocab_size=10, embed_dim=4, hidden_dim=3)
+    >>> decoder = FixedContextDecoder(vocab_size=9, embed_dim=4, hidden_dim=5, state_dim=6)
+    >>> encoded = encoder(torch.tensor([[5, 6, 7]]), torch.tensor([3]))
+    >>> decoder(encoded, torch.tensor([[2, 4]])).logits.shape
+    torch.Size([1, 2, 9])
+    """
+
+    def __init__(
+        self,
+        *,
+        vocab_size: int,
+        embed_dim: int,
+        hidden_dim: int,
+        state_dim: int,
+        num_layers: int = 1,
+        cell: str = "gru",
+        dropout: float = 0.0,
+    ) -> None:
+        super().__init__()
+        self.embedding = nn.Embedding(vocab_size, embed_dim)
+        self.dropout = LockedDropout(dropout)
+        self.initial = InitialState(
+            cell=cell, state_dim=state_dim, hidden_dim=hidden_dim, num_layers=num_layers
+        )
+        self.recurrence = Recurrence(
+            cell=cell,
+            input_dim=embed_dim + state_dim,
+            hidden_dim=hidden_dim,
+            num_layers=num_layers,
+            dropout=dropout,
+        )
+        self.readout = MaxoutReadout(
+            hidden_dim=hidden_dim,
+            embed_dim=embed_dim,
+            context_dim=state_dim,
+            vocab_size=vocab_size,
+            dropout=dropout,
+        )
+
+    def begin(self, encoded: Encoded) -> DecoderState:
+        """The initial hidden state, and the fixed context in ``carried``."""
+        return DecoderState(
+            hidden=self.initial(encoded.final),
+            value=encoded.states,
+            key=None,
+            may_attend=encoded.may_attend,
+            carried=encoded.final[-1],
+        )
+
+    def step(
+        self, tokens: Int[Tensor, " batch"], state: DecoderState, *, need_weights: bool = False
+    ) -> Step:
+        """Read one token per example and predict the next. There are no weights to return."""
+        logits, state = self._read(tokens[:, None], state)
+        return Step(logits.squeeze(1), None, state)
+
+    def forward(
+        self,
+        encoded: Encoded,
+        tokens: Int[Tensor, "batch target_len"],
+        *,
+        need_weights: bool = False,
+    ) -> Decoded:
+        """Read whole targets. There are no weights to return."""
+        logits, _ = self._read(tokens, self.begin(encoded))
+        return Decoded(logits, None)
+
+    def _read(
+        self, tokens: Int[Tensor, "batch target_len"], state: DecoderState
+    ) -> tuple[Float[Tensor, "batch target_len vocab"], DecoderState]:
+        embedded = self.dropout(self.embedding(tokens))
+        assert state.carried is not None
+        context = state.carried[:, None].expand(-1, tokens.shape[1], -1)
+        outputs, hidden = self.recurrence(torch.cat([embedded, context], dim=-1), state.hidden)
+        return self.readout(outputs, embedded, context), state._replace(hidden=hidden)

@@ -1,0 +1,93 @@
+"""The recurrent encoder: token ids to one state per position."""
+
+from typing import NamedTuple
+
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from regard.core.masks import Mask
+from regard.layers.dropout import LockedDropout
+from regard.layers.recurrence import Recurrence
+
+
+class Encoded(NamedTuple):
+    """A source as a decoder sees it."""
+
+    states: Float[Tensor, "batch source_len state_dim"]
+    """One state per position, zero at padding. Twice the hidden size when bidirectional."""
+    final: Float[Tensor, "num_layers batch state_dim"]
+    """Each layer's last forward state and, beside it, its last backward state (at position 0)."""
+    may_attend: Mask | None
+    """The real positions; None where every position of the batch is real."""
+
+
+class RecurrentEncoder(nn.Module):
+    r"""Embedding, then GRU or LSTM layers: ``h_j = [→h_j ; ←h_j]``.
+
+    (Bahdanau et al. 2015, arXiv:1409.0473, section 3.2.)
+
+    Args:
+        vocab_size: number of token ids.
+        embed_dim: width of an embedding.
+        hidden_dim: width of one direction's state.
+        num_layers, cell, bidirectional: of the recurrent layers.
+        dropout: on embeddings and between layers.
+
+    >>> encoder = RecurrentEncoder(vocab_size=10, embed_dim=4, hidden_dim=3)
+    >>> encoded = encoder(torch.tensor([[5, 6, 7], [8, 9, 0]]), torch.tensor([3, 2]))
+    >>> encoded.states.shape, encoded.final.shape
+    (torch.Size([2, 3, 6]), torch.Size([1, 2, 6]))
+    """
+
+    def __init__(
+        self,
+        *,
+        vocab_size: int,
+        embed_dim: int,
+        hidden_dim: int,
+        num_layers: int = 1,
+        cell: str = "gru",
+        bidirectional: bool = True,
+        dropout: float = 0.0,
+    ) -> None:
+        super().__init__()
+        self.embedding = nn.Embedding(vocab_size, embed_dim)
+        self.dropout = LockedDropout(dropout)
+        self.recurrence = Recurrence(
+            cell=cell,
+            input_dim=embed_dim,
+            hidden_dim=hidden_dim,
+            num_layers=num_layers,
+            bidirectional=bidirectional,
+            dropout=dropout,
+        )
+        self.num_layers = num_layers
+        self.state_dim = self.recurrence.output_dim
+
+    def forward(
+        self, tokens: Int[Tensor, "batch source_len"], lengths: Int[Tensor, " batch"]
+    ) -> Encoded:
+        """Encode padded sources.
+
+        Raises:
+            ValueError: a length is 0 or more than ``source_len``; the sample is named.
+        """
+        padded = _is_padded(tokens, lengths)
+        embedded = self.dropout(self.embedding(tokens))
+        states, final = self.recurrence(embedded, lengths=lengths if padded else None)
+        return Encoded(states, final[0], Mask.lengths(lengths) if padded else None)
+
+
+def _is_padded(tokens: Tensor, lengths: Tensor) -> bool:
+    source_len = tokens.shape[1]
+    if lengths.numel() == 0:
+        return False
+    shortest, longest = int(lengths.min()), int(lengths.max())
+    if shortest < 1 or longest > source_len:
+        sample = int(((lengths < 1) | (lengths > source_len)).nonzero()[0])
+        raise ValueError(
+            f"RecurrentEncoder: lengths[{sample}] is {int(lengths[sample])}, tokens "
+            f"{tuple(tokens.shape)}. A recurrent state needs at least one token, and at most "
+            f"source_len={source_len}. Leave empty sources out of the batch."
+        )
+    return shortest < source_len

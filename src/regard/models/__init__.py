@@ -1,0 +1,16 @@
+"""Encoder-decoders, composed of layers; no mathematics of their own."""
+
+from regard.models.config import ATTENTIONS, DECODERS, Seq2SeqConfig
+from regard.models.folder import ModelFolderError
+from regard.models.seq2seq import Seq2Seq
+from regard.models.translator import Side, Translator
+
+__all__ = [
+    "ATTENTIONS",
+    "DECODERS",
+    "ModelFolderError",
+    "Seq2Seq",
+    "Seq2SeqConfig",
+    "Side",
+    "Translator",
+]

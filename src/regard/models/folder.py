@@ -1,0 +1,123 @@
+"""A model's folder on disk: ``config.json``, ``tokenizer.json``, ``model.safetensors``.
+
+No pickle is read or written. Each file is written under a temporary name, synced, and renamed.
+"""
+
+import json
+import os
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from os import PathLike
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from safetensors import SafetensorError
+from safetensors.torch import load as tensors_from_bytes
+from safetensors.torch import save as tensors_to_bytes
+from torch import Tensor
+
+FORMAT = "regard.seq2seq.v1"
+FILES = ("config.json", "tokenizer.json", "model.safetensors")
+
+
+class ModelFolderError(ValueError):
+    """The folder is missing, damaged, or not a model of this library."""
+
+
+class Saved(NamedTuple):
+    """What a folder holds."""
+
+    config: dict[str, Any]
+    tokenizers: dict[str, Any]
+    weights: dict[str, Tensor]
+
+
+def save(
+    path: str | PathLike[str],
+    *,
+    config: Mapping[str, Any],
+    tokenizers: Mapping[str, Any],
+    weights: Mapping[str, Tensor],
+) -> None:
+    """Write the three files."""
+    path = Path(path)
+    path.mkdir(parents=True, exist_ok=True)
+    contents = (
+        _json({"format": FORMAT, **config}),
+        _json(tokenizers),
+        tensors_to_bytes({name: tensor.contiguous() for name, tensor in weights.items()}),
+    )
+    for name, content in zip(FILES, contents, strict=True):
+        write_atomically(path / name, content)
+
+
+def load(path: str | PathLike[str]) -> Saved:
+    """Read the three files.
+
+    Raises:
+        ModelFolderError: one is missing or cannot be read as what it should be.
+    """
+    path = Path(path)
+    if not path.is_dir():
+        what = "is a file, not a folder" if path.exists() else "does not exist"
+        raise ModelFolderError(
+            f"model folder {path} {what}. Give the folder that 'regard train ... --to' wrote."
+        )
+    if missing := [name for name in FILES if not (path / name).is_file()]:
+        raise ModelFolderError(
+            f"model folder {path} has no {' and no '.join(missing)}. A model is a folder with "
+            f"{', '.join(FILES)}. Give the folder that 'regard train ... --to' wrote."
+        )
+    with errors_as_damage(path):
+        config, tokenizers = (_json_object(path / name) for name in FILES[:2])
+        if config.pop("format", None) != FORMAT:
+            raise ValueError(
+                f"config.json does not say format {FORMAT!r}: another program's model."
+            )
+        weights = tensors_from_bytes((path / FILES[2]).read_bytes())
+    return Saved(config, tokenizers, weights)
+
+
+@contextmanager
+def errors_as_damage(path: str | PathLike[str]) -> Iterator[None]:
+    """Say of any fault in a folder's contents which folder it is, and what to do."""
+    try:
+        yield
+    except (ValueError, OSError, SafetensorError, RuntimeError) as error:  # RuntimeError: shapes
+        reason = " ".join(str(error).split())
+        raise ModelFolderError(
+            f"model folder {path} cannot be used: {reason[:300]} "
+            "Its files are damaged or not a model of regard. Train it again, or restore a copy."
+        ) from None
+
+
+def write_atomically(path: Path, content: bytes) -> None:
+    """Write a file so that a crash leaves either the old content or the new, never a part."""
+    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        umask = os.umask(0)
+        os.umask(umask)
+        Path(temporary).chmod(0o666 & ~umask)  # mkstemp makes files private
+        Path(temporary).replace(path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def _json(data: Mapping[str, Any]) -> bytes:
+    return (json.dumps(data, ensure_ascii=False, indent=1) + "\n").encode()
+
+
+def _json_object(path: Path) -> dict[str, Any]:
+    try:
+        data = json.loads(path.read_bytes())
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise ValueError(f"{path.name} is not JSON ({error}).") from None
+    if not isinstance(data, dict):
+        raise ValueError(f"{path.name} holds {type(data).__name__}, not a JSON object.")
+    return data

@@ -1,0 +1,143 @@
+"""Strings in, strings out: a network with the tokenizers and vocabularies it was trained with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from os import PathLike
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from regard.models import folder
+from regard.models.config import Seq2SeqConfig
+from regard.models.seq2seq import Seq2Seq
+from regard.text import Tokenizer, Vocabulary, tokenizer
+
+
+class Side(NamedTuple):
+    """How one side's strings become ids and back."""
+
+    tokenizer: Tokenizer
+    vocabulary: Vocabulary
+
+    @classmethod
+    def build(cls, tokenizer_name: str, texts: Iterable[str]) -> Side:
+        """The side whose vocabulary is every token of the texts."""
+        cutter = tokenizer(tokenizer_name)
+        return cls(cutter, Vocabulary.build(cutter.tokenize(text) for text in texts))
+
+    def encode(self, text: str) -> list[int]:
+        """Ids of a string's tokens."""
+        return self.vocabulary.encode(self.tokenizer.tokenize(text))
+
+    def decode(self, ids: Iterable[int]) -> str:
+        """The string of some ids."""
+        return self.tokenizer.join(self.vocabulary.decode(ids))
+
+
+class Translator:
+    """A trained (or fresh) encoder-decoder over strings.
+
+    ``regard.search.predict(translator, sources)`` decodes; :meth:`align` aligns a known target;
+    :meth:`save_pretrained` writes a folder of ``config.json``, ``tokenizer.json`` and
+    ``model.safetensors`` that :meth:`from_pretrained` reads.
+
+    >>> source = Side.build("characters", ["abc"])
+    >>> target = Side.build("whitespace", ["AE B K"])
+    >>> translator = Translator.fresh(source, target, hidden_dim=8)
+    >>> translator.align("cab", "K AE B").shape
+    torch.Size([3, 3])
+    """
+
+    def __init__(self, network: Seq2Seq, source: Side, target: Side) -> None:
+        self.network, self.source, self.target = network, source, target
+
+    @classmethod
+    def fresh(cls, source: Side, target: Side, **choices: object) -> Translator:
+        """An untrained one; ``choices`` are those of :class:`Seq2SeqConfig`."""
+        config = Seq2SeqConfig(
+            source_vocab_size=len(source.vocabulary),
+            target_vocab_size=len(target.vocabulary),
+            **choices,  # type: ignore[arg-type]
+        )
+        return cls(Seq2Seq(config), source, target)
+
+    def with_network(self, network: nn.Module) -> Translator:
+        """The same tokenizers and vocabularies around another network of the same config."""
+        assert isinstance(network, Seq2Seq)
+        return Translator(network, self.source, self.target)
+
+    @torch.inference_mode()
+    def align(self, source: str, target: str) -> Float[Tensor, "target_len source_len"]:
+        """The weights with which a known target attends to its source, a row per target token.
+
+        Raises:
+            ValueError: the model has no attention, or a string has no tokens.
+        """
+        if self.network.config.attention == "none":
+            raise ValueError(
+                "align: this model was trained with attention 'none', so it has no weights. "
+                "Train one with attention."
+            )
+        source_ids, target_ids = self.source.encode(source), self.target.encode(target)
+        for name, ids, text in (("source", source_ids, source), ("target", target_ids, target)):
+            if not ids:
+                raise ValueError(
+                    f"align: the {name} {text!r} has no tokens. Give at least one token."
+                )
+        self.network.eval()
+        decoded = self.network(
+            torch.tensor([source_ids]),
+            torch.tensor([len(source_ids)]),
+            torch.tensor([[Vocabulary.BEGIN, *target_ids[:-1]]]),
+            need_weights=True,
+        )
+        return decoded.weights[0]
+
+    def save_pretrained(self, path: str | PathLike[str]) -> None:
+        """Write the model's folder; existing files of a model are replaced."""
+        folder.save(
+            path,
+            config=self.network.config.to_json(),
+            tokenizers={
+                name: {"tokenizer": side.tokenizer.name, "vocabulary": side.vocabulary.to_json()}
+                for name, side in (("source", self.source), ("target", self.target))
+            },
+            weights=self.network.state_dict(),
+        )
+
+    @classmethod
+    def from_pretrained(cls, path: str | PathLike[str]) -> Translator:
+        """Read a model's folder. Nothing in it is executed.
+
+        Raises:
+            ModelFolderError: the folder is missing, damaged, or not a model of this library.
+        """
+        saved = folder.load(path)
+        with folder.errors_as_damage(path):
+            config = Seq2SeqConfig.from_json(saved.config)
+            source, target = (_side(saved.tokenizers, name) for name in ("source", "target"))
+            _check_sizes(config, source, target)
+            network = Seq2Seq(config)
+            network.load_state_dict(saved.weights)
+        return cls(network.eval(), source, target)
+
+
+def _side(tokenizers: dict[str, object], name: str) -> Side:
+    match tokenizers.get(name):
+        case {"tokenizer": str(tokenizer_name), "vocabulary": vocabulary}:
+            return Side(tokenizer(tokenizer_name), Vocabulary.from_json(vocabulary))
+    raise ValueError(f"tokenizer.json says nothing usable about the {name}.")
+
+
+def _check_sizes(config: Seq2SeqConfig, source: Side, target: Side) -> None:
+    for name, side, size in (
+        ("source", source, config.source_vocab_size),
+        ("target", target, config.target_vocab_size),
+    ):
+        if len(side.vocabulary) != size:
+            raise ValueError(
+                f"the {name} vocabulary has {len(side.vocabulary)} ids but config.json says {size}."
+            )

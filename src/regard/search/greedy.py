@@ -1,0 +1,87 @@
+"""Greedy search: at every step the likeliest token."""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, Protocol, TypeVar
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+State = TypeVar("State")
+Next_co = TypeVar("Next_co", covariant=True)
+
+
+class StepLike(Protocol[Next_co]):
+    """What a step function returns: logits (batch, vocab), weights or None, the next state."""
+
+    @property
+    def logits(self) -> Tensor: ...
+    @property
+    def weights(self) -> Tensor | None: ...
+    @property
+    def state(self) -> Next_co: ...
+
+
+class Found(NamedTuple):
+    """Decoded sequences, padded after their end token."""
+
+    tokens: Int[Tensor, "batch target_len"]
+    """Ids, the end token included where it was reached; padding after it."""
+    lengths: Int[Tensor, " batch"]
+    """Number of tokens before the end token."""
+    log_probs: Float[Tensor, " batch"]
+    """Log-probability of each sequence, its end token included."""
+    weights: Float[Tensor, "batch target_len source_len"] | None
+    """Alignments, zero after the end; None if the step gave none."""
+
+
+def greedy(
+    step: Callable[[Tensor, State], StepLike[State]],
+    state: State,
+    *,
+    max_lengths: Int[Tensor, " batch"],
+    begin: int,
+    end: int,
+    padding: int,
+    never: Sequence[int] = (),
+) -> Found:
+    """Take the likeliest token at every step until the end token or ``max_lengths``.
+
+    A finished row is frozen: it emits padding, and neither its score nor its weights move. As each
+    row has its own longest length, no result depends on the rest of the batch.
+
+    Args:
+        step: ``step(tokens, state)`` for one token per row.
+        state: before the first step.
+        max_lengths: most tokens to emit, a number per row; 0 emits none.
+        begin, end, padding: token ids.
+        never: ids that must not be emitted.
+    """
+    batch = max_lengths.shape[0]
+    device = max_lengths.device
+    token = torch.full((batch,), begin, device=device)
+    open_rows = max_lengths > 0
+    log_probs = torch.zeros(batch, device=device)
+    lengths = torch.zeros(batch, dtype=torch.long, device=device)
+    tokens: list[Tensor] = []
+    weights: list[Tensor] = []
+    while bool(open_rows.any()):
+        outcome = step(token, state)
+        state = outcome.state
+        step_log_probs = outcome.logits.float().log_softmax(dim=-1)
+        step_log_probs[:, list(never)] = -torch.inf
+        best, token = step_log_probs.max(dim=-1)
+        token = token.masked_fill(~open_rows, padding)
+        log_probs = log_probs + best.masked_fill(~open_rows, 0.0)
+        tokens.append(token)
+        if outcome.weights is not None:
+            weights.append(outcome.weights.masked_fill(~open_rows[:, None], 0.0))
+        open_rows = open_rows & (token != end)
+        lengths = lengths + open_rows
+        open_rows = open_rows & (lengths < max_lengths)
+    return Found(
+        torch.stack(tokens, dim=1) if tokens else torch.zeros(batch, 0, dtype=torch.long),
+        lengths,
+        log_probs,
+        torch.stack(weights, dim=1) if weights else None,
+    )

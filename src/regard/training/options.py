@@ -1,0 +1,90 @@
+"""How to train, as plain data with defaults that serve small data and large."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainingOptions:
+    """Budget, optimizer and regularization.
+
+    Args:
+        epochs: stop after so many passes over the data. With neither ``epochs`` nor ``minutes``,
+            as many as :meth:`planned_epochs` says.
+        minutes: stop after so much wall-clock time, evaluations included.
+        batch_size: pairs per update; None for one that leaves small data enough updates.
+        max_tokens: most pairs times positions in a batch; longer sequences get smaller batches.
+        learning_rate: its peak, after the warm-up.
+        warmup: fraction of the budget over which the rate rises from 0.
+        label_smoothing: share of the target distribution spread over the whole vocabulary.
+        clip_norm: largest norm of a gradient.
+        weight_decay: of AdamW.
+        average: decay of the moving average of the weights, which is what is evaluated and kept.
+        patience: stop after so many evaluations without a better dev score; None to never.
+        evaluate_every: updates between evaluations; None for an epoch, but at least 200 updates.
+        max_dev: at most so many dev sources are decoded at an evaluation.
+        mixed_precision: ``"no"`` or ``"bf16"``.
+        num_workers: parts of a batch computed at once, one core each; None for all of torch's
+            threads.
+        seed: of order and dropout.
+
+    Raises:
+        ValueError: a number out of its range.
+    """
+
+    epochs: int | None = None
+    minutes: float | None = None
+    batch_size: int | None = None
+    max_tokens: int = 8192
+    learning_rate: float = 3e-3
+    warmup: float = 0.03
+    label_smoothing: float = 0.1
+    clip_norm: float = 2.0
+    weight_decay: float = 0.01
+    average: float = 0.999
+    patience: int | None = 20
+    evaluate_every: int | None = None
+    max_dev: int = 2000
+    mixed_precision: str = "no"
+    num_workers: int | None = None
+    seed: int = 1
+
+    def __post_init__(self) -> None:
+        for name, least in (
+            ("epochs", 1),
+            ("batch_size", 1),
+            ("max_tokens", 1),
+            ("patience", 1),
+            ("evaluate_every", 1),
+            ("max_dev", 1),
+            ("num_workers", 1),
+            ("seed", 0),
+        ):
+            given = getattr(self, name)
+            if given is not None and given < least:
+                raise ValueError(f"{name}={given}. It must be at least {least}.")
+        for name in ("minutes", "learning_rate", "clip_norm"):
+            given = getattr(self, name)
+            if given is not None and not 0.0 < given < float("inf"):
+                raise ValueError(f"{name}={given}. It must be above 0.")
+        for name in ("warmup", "label_smoothing", "weight_decay", "average"):
+            given = getattr(self, name)
+            if not 0.0 <= given < 1.0:
+                raise ValueError(f"{name}={given}. It must be at least 0 and below 1.")
+        if self.mixed_precision not in ("no", "bf16"):
+            raise ValueError(
+                f"mixed_precision={self.mixed_precision!r} is unknown. Choose 'no' or 'bf16'."
+            )
+
+    def planned_epochs(self, num_pairs: int) -> int | None:
+        """Epochs to stop after: as given; without any budget, about 1.5 million pairs in all,
+        but between 10 and 200 epochs; None if only time counts.
+        """
+        if self.epochs is None and self.minutes is None:
+            return min(200, max(10, round(1_500_000 / num_pairs)))
+        return self.epochs
+
+    def planned_batch_size(self, num_pairs: int) -> int:
+        """Pairs per update: as given, or 16 to 128, so that an epoch has some 50 updates."""
+        if self.batch_size is not None:
+            return self.batch_size
+        return min(128, max(16, num_pairs // 50))
