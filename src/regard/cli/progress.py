@@ -31,8 +31,9 @@ class TrainingDisplay:
             f"{len(data.train):,} pairs to train on, {len(data.dev):,} for dev, "
             f"{len(data.test):,} to test; {len(translator.source.vocabulary)} source and "
             f"{len(translator.target.vocabulary)} target ids\n"
-            f"{config.decoder} decoder, {kind}, {config.cell}, {config.num_layers} layer(s) of "
-            f"{config.hidden_dim}: {translator.network.num_parameters():,} parameters",
+            f"{config.decoder} decoder, {kind}, {config.cell} of {config.hidden_dim}, layers "
+            f"{config.encoder_layers}+{config.decoder_layers}: "
+            f"{translator.network.num_parameters():,} parameters",
             highlight=False,
             soft_wrap=True,
         )

@@ -37,16 +37,21 @@ def train(
     ] = "bahdanau",
     cell: Annotated[str, typer.Option(help="gru or lstm.")] = "gru",
     embed_dim: Annotated[int, typer.Option(help="Width of embeddings.")] = 128,
+    window: Annotated[
+        int | None,
+        typer.Option(help="Source tokens embedded together. Default: 5 for characters, else 1."),
+    ] = None,
     hidden_dim: Annotated[int, typer.Option(help="Width of decoder and encoder states.")] = 256,
     attn_dim: Annotated[
-        int | None, typer.Option(help="Width inside additive and concat. Default: hidden-dim.")
+        int | None, typer.Option(help="Width inside additive and concat. Default: half of that.")
     ] = None,
-    layers: Annotated[int, typer.Option(help="Recurrent layers on each side.")] = 1,
+    encoder_layers: Annotated[int, typer.Option(help="Recurrent layers of the encoder.")] = 1,
+    decoder_layers: Annotated[int, typer.Option(help="Recurrent layers of the decoder.")] = 1,
     bidirectional: Annotated[bool, typer.Option(help="Encoder reads both ways.")] = True,
     input_feeding: Annotated[
         bool, typer.Option(help="Luong: feed the attentional state to the next step.")
     ] = False,
-    dropout: Annotated[float, typer.Option(help="Dropout probability.")] = 0.3,
+    dropout: Annotated[float, typer.Option(help="Dropout probability.")] = 0.2,
     # ---- budget and optimizer
     minutes: Annotated[
         float | None, typer.Option(help="Stop after so much wall-clock time.")
@@ -146,9 +151,11 @@ def train(
         decoder=decoder,
         cell=cell,
         embed_dim=embed_dim,
+        window=window or (5 if pairs.source_tokens == "characters" else 1),
         hidden_dim=hidden_dim,
         attn_dim=attn_dim,
-        num_layers=layers,
+        encoder_layers=encoder_layers,
+        decoder_layers=decoder_layers,
         bidirectional=bidirectional,
         input_feeding=input_feeding,
         dropout=dropout,

@@ -22,7 +22,8 @@ Result = TypeVar("Result")
 class Workers:
     """``num`` Python threads; while entered, torch uses one thread for each operation.
 
-    With ``num=1`` everything runs in the calling thread, with torch's own threads.
+    ``num=None`` takes as many as torch has threads. With ``num=1``, and while not entered, all runs
+    in the calling thread.
 
     >>> with Workers(2) as workers:
     ...     workers.map(lambda x: x * x, [1, 2, 3])
@@ -37,9 +38,9 @@ class Workers:
         self._threads_before = 0
 
     def __enter__(self) -> Workers:
+        self._threads_before = torch.get_num_threads()
+        torch.set_num_threads(1)
         if self.num > 1:
-            self._threads_before = torch.get_num_threads()
-            torch.set_num_threads(1)
             # OpenMP's setting belongs to each thread, so every new one says it too
             self._pool = ThreadPoolExecutor(self.num, initializer=lambda: torch.set_num_threads(1))
         return self
@@ -53,7 +54,7 @@ class Workers:
         if self._pool is not None:
             self._pool.shutdown(cancel_futures=True)
             self._pool = None
-            torch.set_num_threads(self._threads_before)
+        torch.set_num_threads(self._threads_before)
 
     def map(self, function: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
         """The function of each item, in order."""

@@ -10,6 +10,7 @@ from regard.layers.decoders import (
     Step,
 )
 from regard.layers.dropout import LockedDropout, dropout_from
+from regard.layers.embedding import WindowEmbedding
 from regard.layers.encoder import Encoded, RecurrentEncoder
 from regard.layers.recurrence import CELLS
 
@@ -25,5 +26,6 @@ __all__ = [
     "LuongDecoder",
     "RecurrentEncoder",
     "Step",
+    "WindowEmbedding",
     "dropout_from",
 ]

@@ -5,7 +5,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from regard.layers.dropout import LockedDropout
-from regard.layers.recurrence import CELLS, Hidden
+from regard.layers.recurrence import CELLS, Hidden, init_recurrent
 
 _NUM_GATES = {"gru": 3, "lstm": 4}
 
@@ -43,15 +43,13 @@ class ContextCells(nn.Module):
         self.from_below = nn.ModuleList(
             nn.Linear(hidden_dim, gates_dim) for _ in range(num_layers - 1)
         )
-        self.from_state = nn.ModuleList(nn.Linear(hidden_dim, gates_dim) for _ in range(num_layers))
+        from_state = [nn.Linear(hidden_dim, gates_dim) for _ in range(num_layers)]
+        self.from_state = nn.ModuleList(from_state)
         self.dropout = LockedDropout(dropout)
-        self.reset_parameters()
-
-    def reset_parameters(self) -> None:
-        """Uniform within ``1/√hidden_dim``, as torch initializes its own recurrent layers."""
-        bound = self.hidden_dim**-0.5
-        for parameter in self.parameters():
-            nn.init.uniform_(parameter, -bound, bound)
+        for parameter in self.parameters():  # as torch initializes its own recurrent layers
+            nn.init.uniform_(parameter, -(hidden_dim**-0.5), hidden_dim**-0.5)
+        for linear in from_state:
+            init_recurrent(linear.weight, linear.bias)
 
     def project_inputs(
         self, inputs: Float[Tensor, "*batch input_dim"]

@@ -25,7 +25,7 @@ class LockedDropout(nn.Module):
         super().__init__()
         self.p = p
 
-    def forward(self, inputs: Float[Tensor, "batch *position dim"]) -> Tensor:
+    def forward(self, inputs: Float[Tensor, "*batch dim"]) -> Tensor:
         """The inputs, with channels dropped and the others scaled up while training."""
         if not self.training or self.p == 0.0:
             return inputs

@@ -7,6 +7,7 @@ from torch import Tensor, nn
 
 from regard.core.masks import Mask
 from regard.layers.dropout import LockedDropout
+from regard.layers.embedding import WindowEmbedding
 from regard.layers.recurrence import Recurrence
 
 
@@ -31,7 +32,8 @@ class RecurrentEncoder(nn.Module):
         embed_dim: width of an embedding.
         hidden_dim: width of one direction's state.
         num_layers, cell, bidirectional: of the recurrent layers.
-        dropout: on embeddings and between layers.
+        dropout: on embeddings, between layers, and on the states.
+        window: embed each token together with its neighbours; see :class:`WindowEmbedding`.
 
     >>> encoder = RecurrentEncoder(vocab_size=10, embed_dim=4, hidden_dim=3)
     >>> encoded = encoder(torch.tensor([[5, 6, 7], [8, 9, 0]]), torch.tensor([3, 2]))
@@ -49,9 +51,10 @@ class RecurrentEncoder(nn.Module):
         cell: str = "gru",
         bidirectional: bool = True,
         dropout: float = 0.0,
+        window: int = 1,
     ) -> None:
         super().__init__()
-        self.embedding = nn.Embedding(vocab_size, embed_dim)
+        self.embedding = WindowEmbedding(vocab_size, embed_dim, window=window)
         self.dropout = LockedDropout(dropout)
         self.recurrence = Recurrence(
             cell=cell,
@@ -73,9 +76,9 @@ class RecurrentEncoder(nn.Module):
             ValueError: a length is 0 or more than ``source_len``; the sample is named.
         """
         padded = _is_padded(tokens, lengths)
-        embedded = self.dropout(self.embedding(tokens))
+        embedded = self.dropout(self.embedding(tokens, lengths))
         states, final = self.recurrence(embedded, lengths=lengths if padded else None)
-        return Encoded(states, final[0], Mask.lengths(lengths) if padded else None)
+        return Encoded(self.dropout(states), final[0], Mask.lengths(lengths) if padded else None)
 
 
 def _is_padded(tokens: Tensor, lengths: Tensor) -> bool:

@@ -21,11 +21,13 @@ class Seq2SeqConfig:
             does not matter.
         cell: ``"gru"`` or ``"lstm"``.
         embed_dim: width of embeddings.
+        window: tokens that the encoder embeds together, odd: 5 suits letters, 1 words.
         hidden_dim: width of the decoder's state.
-        encoder_dim: width of one direction of the encoder; None for half of ``hidden_dim`` when
-            bidirectional, so that encoder states are as wide as decoder states.
-        attn_dim: width inside the additive and concat scores; None for ``hidden_dim``.
-        num_layers: recurrent layers, of encoder and decoder alike.
+        encoder_dim: width of one direction of the encoder. None for three quarters of
+            ``hidden_dim``; for the dot scores, which need encoder and decoder states of one width,
+            what makes them so.
+        attn_dim: width inside the additive and concat scores; None for half of ``hidden_dim``.
+        encoder_layers, decoder_layers: recurrent layers of each.
         bidirectional: whether the encoder also reads backwards.
         dropout: on embeddings, between layers, and before the output.
         input_feeding: Luong's decoder also reads the attentional state of the step before.
@@ -40,12 +42,14 @@ class Seq2SeqConfig:
     decoder: str = "bahdanau"
     cell: str = "gru"
     embed_dim: int = 128
+    window: int = 5
     hidden_dim: int = 256
     encoder_dim: int | None = None
     attn_dim: int | None = None
-    num_layers: int = 1
+    encoder_layers: int = 1
+    decoder_layers: int = 1
     bidirectional: bool = True
-    dropout: float = 0.3
+    dropout: float = 0.2
     input_feeding: bool = False
 
     def __post_init__(self) -> None:
@@ -61,6 +65,11 @@ class Seq2SeqConfig:
                 raise ValueError(
                     f"{field.name}={given!r}. It is a size: give a whole number of at least 1."
                 )
+        if not isinstance(self.window, int) or self.window < 1 or self.window % 2 == 0:
+            raise ValueError(
+                f"window={self.window!r}. The token is in its middle: give an odd number, 1 for "
+                "the token alone."
+            )
         if not 0.0 <= self.dropout < 1.0:
             raise ValueError(
                 f"dropout={self.dropout}. It is a probability, at least 0 and below 1. "
@@ -79,16 +88,28 @@ class Seq2SeqConfig:
             )
 
     @property
+    def num_directions(self) -> int:
+        """In which the encoder reads."""
+        return 2 if self.bidirectional else 1
+
+    @property
     def direction_dim(self) -> int:
         """Width of one direction of the encoder."""
         if self.encoder_dim is not None:
             return self.encoder_dim
-        return max(1, self.hidden_dim // 2) if self.bidirectional else self.hidden_dim
+        if self.attention in ("dot", "scaled_dot"):
+            return max(1, self.hidden_dim // self.num_directions)
+        return max(1, self.hidden_dim * 3 // 4)
+
+    @property
+    def score_dim(self) -> int:
+        """Width inside the additive and concat scores: d_attn."""
+        return max(1, self.hidden_dim // 2) if self.attn_dim is None else self.attn_dim
 
     @property
     def state_dim(self) -> int:
         """Width of the encoder's states: d_h."""
-        return self.direction_dim * (2 if self.bidirectional else 1)
+        return self.direction_dim * self.num_directions
 
     def to_json(self) -> dict[str, Any]:
         """The fields as plain data."""

@@ -34,10 +34,11 @@ class Seq2Seq(nn.Module):
             vocab_size=config.source_vocab_size,
             embed_dim=config.embed_dim,
             hidden_dim=config.direction_dim,
-            num_layers=config.num_layers,
+            num_layers=config.encoder_layers,
             cell=config.cell,
             bidirectional=config.bidirectional,
             dropout=config.dropout,
+            window=config.window,
         )
         self.decoder = _decoder(config)
 
@@ -65,7 +66,7 @@ def _decoder(config: Seq2SeqConfig) -> Decoder:
         "embed_dim": config.embed_dim,
         "hidden_dim": config.hidden_dim,
         "state_dim": config.state_dim,
-        "num_layers": config.num_layers,
+        "num_layers": config.decoder_layers,
         "cell": config.cell,
         "dropout": config.dropout,
     }
@@ -75,7 +76,7 @@ def _decoder(config: Seq2SeqConfig) -> Decoder:
         config.attention,
         query_dim=config.hidden_dim,
         key_dim=config.state_dim,
-        attn_dim=config.attn_dim,
+        attn_dim=config.score_dim,
     )
     if config.decoder == "luong":
         return LuongDecoder(**sizes, score=score, input_feeding=config.input_feeding)

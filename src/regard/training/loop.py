@@ -75,7 +75,7 @@ def train(
         ModelFolderError: nothing to resume, or another run's checkpoint.
         FloatingPointError: the loss became NaN or infinite; the best model so far stays.
     """
-    with Workers(options.num_workers) as workers, Interrupt() as interrupt:
+    with Workers(options.planned_workers(len(train_pairs))) as workers, Interrupt() as interrupt:
         run = _Run(translator, train_pairs, dev_pairs, to, options, report, workers)
         if resume:
             run.restore()

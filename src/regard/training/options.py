@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+import torch
+
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingOptions:
@@ -23,8 +25,8 @@ class TrainingOptions:
         evaluate_every: updates between evaluations; None for an epoch, but at least 200 updates.
         max_dev: at most so many dev sources are decoded at an evaluation.
         mixed_precision: ``"no"`` or ``"bf16"``.
-        num_workers: parts of a batch computed at once, one core each; None for all of torch's
-            threads.
+        num_workers: parts of a batch computed at once, one core each; None for as many as torch
+            has threads, but at least 32 pairs to each.
         seed: of order and dropout.
 
     Raises:
@@ -82,6 +84,12 @@ class TrainingOptions:
         if self.epochs is None and self.minutes is None:
             return min(200, max(10, round(1_500_000 / num_pairs)))
         return self.epochs
+
+    def planned_workers(self, num_pairs: int) -> int:
+        """Parts of a batch: as given, or a core each, but at least 32 pairs in a part."""
+        if self.num_workers is not None:
+            return self.num_workers
+        return min(torch.get_num_threads(), max(1, self.planned_batch_size(num_pairs) // 32))
 
     def planned_batch_size(self, num_pairs: int) -> int:
         """Pairs per update: as given, or 16 to 128, so that an epoch has some 50 updates."""

@@ -4,8 +4,9 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from regard.core.scores import Score
+from regard.core.scores import Additive, Score
 from regard.kernels.dispatch import attend
+from regard.kernels.recurrent_additive import recurrent_additive
 from regard.layers.cells import ContextCells
 from regard.layers.decoders.decoder import (
     Decoded,
@@ -107,15 +108,64 @@ class BahdanauDecoder(Decoder):
     ) -> Decoded:
         """Read whole targets: only what depends on the step before stays inside the loop."""
         embedded = self.dropout(self.embedding(tokens))
-        state = self.begin(encoded)
+        read = self._read_in_one_node if self._is_classical() else self._read_step_by_step
+        states, contexts, weights = read(embedded, self.begin(encoded), need_weights)
+        return Decoded(self.readout(states, embedded, contexts), weights)
+
+    def _is_classical(self) -> bool:
+        """Whether this is the paper's own decoder, for which there is a faster recurrence."""
+        return (
+            type(self.score) is Additive
+            and self.score.num_heads is None
+            and self.cells.cell == "gru"
+            and self.cells.num_layers == 1
+        )
+
+    def _read_in_one_node(
+        self,
+        embedded: Float[Tensor, "batch target_len embed_dim"],
+        state: DecoderState,
+        need_weights: bool,
+    ) -> tuple[Tensor, Tensor, Tensor | None]:
+        score, key = self.score, state.key
+        assert isinstance(score, Additive)
+        assert key is not None
+        from_state = self.cells.from_state[0]
+        assert isinstance(from_state, nn.Linear)
+        scores_shape = (*state.value.shape[:1], 1, *state.value.shape[1:2])
+        found = recurrent_additive(
+            self.cells.project_inputs(embedded),
+            state.hidden[0][0],
+            key=key.projected if score.bias is None else key.projected + score.bias,
+            value=state.value,
+            v=score.scoring_vector(),
+            query_weight=score.query_weight,
+            context_weight=self.cells.from_context.weight,
+            state_weight=from_state.weight,
+            state_bias=from_state.bias,
+            hidden_positions=None
+            if state.may_attend is None
+            else ~state.may_attend.grid_for(scores_shape, embedded.device).squeeze(1),
+        )
+        return found.states, found.contexts, found.weights if need_weights else None
+
+    def _read_step_by_step(
+        self,
+        embedded: Float[Tensor, "batch target_len embed_dim"],
+        state: DecoderState,
+        need_weights: bool,
+    ) -> tuple[Tensor, Tensor, Tensor | None]:
         contexts, weights, tops = [], [], []
         for projected in self.cells.project_inputs(embedded).unbind(1):
             context, step_weights, state = self._advance(projected, state, need_weights)
             contexts.append(context)
             weights.append(step_weights)
             tops.append(state.hidden[0][-1])
-        logits = self.readout(torch.stack(tops, 1), embedded, torch.stack(contexts, 1))
-        return Decoded(logits, torch.stack(weights, 1) if need_weights else None)  # type: ignore[arg-type]
+        return (
+            torch.stack(tops, 1),
+            torch.stack(contexts, 1),
+            torch.stack(weights, 1) if need_weights else None,  # type: ignore[arg-type]
+        )
 
     def _advance(
         self,

@@ -97,16 +97,18 @@ class InitialState(nn.Module):
 class MaxoutReadout(nn.Module):
     """``logits = W_o max(t_{2j−1}, t_{2j})`` with ``t = U s + V e + C c``: the deep output.
 
-    (Bahdanau et al. 2015, appendix A.2.2, with s(t) as in the main text's equation 4.)
+    (Bahdanau et al. 2015, appendix A.2.2, with s(t) as in the main text's equation 4; t is half as
+    wide as s, as in the paper.)
     """
 
     def __init__(
         self, *, hidden_dim: int, embed_dim: int, context_dim: int, vocab_size: int, dropout: float
     ) -> None:
         super().__init__()
-        self.to_pairs = nn.Linear(hidden_dim + embed_dim + context_dim, 2 * hidden_dim)
+        readout_dim = max(1, hidden_dim // 2)
+        self.to_pairs = nn.Linear(hidden_dim + embed_dim + context_dim, 2 * readout_dim)
         self.dropout = LockedDropout(dropout)
-        self.to_logits = nn.Linear(hidden_dim, vocab_size)
+        self.to_logits = nn.Linear(readout_dim, vocab_size)
 
     def forward(
         self,

@@ -1,0 +1,238 @@
+"""Alignments as figures: queries (target) down, keys (source) across. `python -m` shows a demo.
+
+figure = alignment(weights, source=["k", "a", "t"], target=["K", "AE", "T"])
+save(figure, "cat.png")
+"""
+
+import os
+import secrets
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from regard.plots._colour import paper_and_ink, scale
+from regard.plots._fonts import families_for
+from regard.plots._grid import Grid, checked_grid
+from regard.plots._layout import Panel, arrange, bar_inches, cell_inches, ruler
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.colorbar import Colorbar
+    from matplotlib.figure import Figure
+
+VALUES_UP_TO = 12  # rows and columns of a grid whose cells say their weight
+_TEXT = "#2b2f36"
+
+
+def alignment(
+    weights: Any,
+    source: Sequence[str],
+    target: Sequence[str],
+    *,
+    ax: "Axes | None" = None,
+    title: str | None = None,
+) -> "Figure":
+    """Draw one alignment matrix and return its figure.
+
+    Every label has its own tick, so the figure grows with the labels; small grids say their weights
+    in the cells. Labels stand in the order of the positions, also for scripts that run right to
+    left.
+
+    Args:
+        weights: (target_len, source_len), in 0..1: an array, a torch tensor or nested lists.
+        source: a label for every key, written on top.
+        target: a label for every query, written on the left.
+        ax: where to draw, with its size left as it is; by default a new figure, as large as needed.
+        title: what to write above.
+    """
+    caller = "plots.alignment"
+    grid = checked_grid(weights, source, target, caller)
+    _require_matplotlib(caller)
+    families = families_for([*grid.source, *grid.target, title or ""], caller)
+    if ax is None:
+        return _figure([grid], [title or ""], 1, families)
+    figure = ax.get_figure(root=True)
+    if figure is None:
+        raise ValueError(
+            f"{caller}: ax belongs to no figure. It was removed from the one it had, and there is "
+            "nothing to draw on. Pass axes of a figure, or no ax."
+        )
+    box = ax.get_window_extent()
+    rows, columns = grid.weights.shape
+    cell = min(box.width / columns, box.height / rows) / figure.dpi
+    _draw(ax, grid, cell, families)
+    ax.set_aspect("equal")
+    ax.set_title(title or "", **_text(families, 12.0))
+    beside = ax.inset_axes((1.04, 0.0, 0.045, 1.0), label="weight")  # as high as the cells
+    _style(figure.colorbar(ax.images[-1], cax=beside), rows * cell)
+    return figure
+
+
+def alignments(
+    panels: Sequence[tuple[Any, Sequence[str], Sequence[str]]],
+    *,
+    ncols: int | None = None,
+    titles: Sequence[str] | None = None,
+) -> "Figure":
+    """Draw several alignments, each ``(weights, source, target)``, under one colour scale.
+
+    Args:
+        panels: what `alignment` takes, once for each panel; drawn row by row.
+        ncols: panels in a row; by default as many as there are, up to three.
+        titles: a title for each panel.
+    """
+    caller = "plots.alignments"
+    grids = [
+        checked_grid(*panel, caller=f"{caller}: panel {place}")
+        for place, panel in enumerate(panels)
+    ]
+    if not grids:
+        raise ValueError(f"{caller}: there are no panels. A figure has at least one. Pass a list.")
+    if titles is not None and len(titles) != len(grids):
+        raise ValueError(
+            f"{caller}: {len(titles)} titles for {len(grids)} panels. Each panel has one. "
+            'Pass "" for a panel without.'
+        )
+    if ncols is None:
+        ncols = min(len(grids), 3)
+    if ncols < 1:
+        raise ValueError(f"{caller}: ncols={ncols}. A row has at least one panel. Pass 1 or more.")
+    _require_matplotlib(caller)
+    titles = list(titles or [""] * len(grids))
+    labels = [label for grid in grids for label in (*grid.source, *grid.target)]
+    families = families_for([*labels, *titles], caller)
+    return _figure(grids, titles, min(ncols, len(grids)), families)
+
+
+def save(figure: "Figure", path: str | os.PathLike[str], *, dpi: int = 160) -> None:
+    """Write the figure as the kind of file that `path` ends with: ``.png``, ``.pdf``, ``.svg``...
+
+    The file appears whole or not at all: it is written beside its place and renamed.
+    """
+    path = Path(path)
+    kinds = figure.canvas.get_supported_filetypes()
+    kind = path.suffix.lower().removeprefix(".")
+    if kind not in kinds:
+        raise ValueError(
+            f"plots.save: {str(path)!r} ends with {path.suffix!r}. The ending chooses the kind of "
+            f"file. Use one of {', '.join('.' + known for known in sorted(kinds))}."
+        )
+    if not path.parent.is_dir():
+        raise ValueError(
+            f"plots.save: {str(path)!r} is to be in the directory {str(path.parent)!r}, which does "
+            "not exist. Directories are not made here. Make it first, or choose another."
+        )
+    beside = path.with_name(f".{path.stem}.{secrets.token_hex(4)}.{kind}")
+    try:
+        figure.savefig(beside, format=kind, dpi=dpi)
+        beside.replace(path)
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+def _require_matplotlib(caller: str) -> None:
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError:
+        raise ModuleNotFoundError(
+            f"{caller}: matplotlib is not installed. Figures are drawn with it (the terminal grid "
+            "needs none). Install it with: pip install 'regard[plots]'",
+            name="matplotlib",
+        ) from None
+
+
+def _figure(grids: list[Grid], titles: list[str], ncols: int, families: list[str]) -> "Figure":
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(1, 1), facecolor="white")
+    figure.set_layout_engine("none")  # whatever the user's settings say: `arrange` places all
+    panels = []
+    for grid, title in zip(grids, titles, strict=True):
+        cell = cell_inches(grid.weights.shape)
+        rows, columns = grid.weights.shape
+        # As large as it will be: the figure is still an inch wide and high.
+        ax = figure.add_axes((0, 0, columns * cell, rows * cell))
+        _draw(ax, grid, cell, families)
+        ax.set_title(title, loc="left", pad=10, **_text(families, 12.0))
+        panels.append(Panel(ax, columns * cell, rows * cell))
+    bar_ax = figure.add_axes((0, 0, 1, 1), label="weight")
+    height = bar_inches(panels[0])
+    _style(figure.colorbar(panels[0].ax.images[0], cax=bar_ax), height)
+    arrange(figure, panels, bar_ax, height, ncols)
+    return figure
+
+
+def _draw(ax: "Axes", grid: Grid, cell: float, families: list[str]) -> None:
+    """Draw the cells, their values and the labels, for cells of that many inches."""
+    from matplotlib.colors import ListedColormap
+
+    rows, columns = grid.weights.shape
+    ax.imshow(
+        grid.weights,
+        cmap=ListedColormap(scale() / 255, name="regard"),
+        vmin=0.0,
+        vmax=1.0,
+        aspect="auto",
+        origin="upper",
+        interpolation="nearest",
+    )
+    size = min(max(cell * 72 * 0.38, 6.0), 11.0)
+    label = _text(families, size)
+    ax.set_xticks(np.arange(columns), labels=grid.source, **label)
+    ax.set_yticks(np.arange(rows), labels=grid.target, **label)
+    ax.tick_params(top=False, bottom=False, left=False, right=False, pad=4)
+    ax.tick_params(labeltop=True, labelbottom=False, labelleft=True, labelright=False)
+    ax.xaxis.set_label_position("top")
+    ax.set_xlabel("source (keys)", labelpad=8, **_text(families, 8.5, "#7a808a"))
+    ax.set_ylabel("target (queries)", labelpad=8, **_text(families, 8.5, "#7a808a"))
+
+    # Labels wider than their column lean.
+    figure = ax.get_figure(root=True)
+    assert figure is not None
+    measure = ruler(figure.dpi)
+    widest = max(tick.get_window_extent(measure).width for tick in ax.get_xticklabels())
+    if widest / figure.dpi > cell - 0.05:
+        for tick in ax.get_xticklabels():
+            tick.set(rotation=45, ha="left", va="bottom", rotation_mode="anchor")
+
+    # Thin white lines between the cells.
+    ax.grid(visible=False)
+    ax.set_xticks(np.arange(1, columns) - 0.5, minor=True)
+    ax.set_yticks(np.arange(1, rows) - 0.5, minor=True)
+    ax.grid(which="minor", color="white", linewidth=min(1.2, cell * 3))
+    ax.tick_params(which="minor", length=0)
+    ax.spines[:].set_visible(False)
+
+    value_size = cell * 72 * 0.27
+    if max(rows, columns) <= VALUES_UP_TO and value_size >= 5:
+        for (row, column), weight in np.ndenumerate(grid.weights):
+            ink = paper_and_ink(weight)[1]
+            written = f"{weight:.2f}".removeprefix("0")
+            kind = _text(families, min(value_size, 11.0), ink)
+            ax.text(column, row, written, ha="center", va="center", **kind)
+
+
+def _style(bar: "Colorbar", inches: float) -> None:
+    bar.set_ticks([0.0, 0.25, 0.5, 0.75, 1.0] if inches > 1.3 else [0.0, 0.5, 1.0])
+    bar.set_label("weight", color=_TEXT, fontsize=9)
+    bar.ax.tick_params(labelsize=8, labelcolor=_TEXT, color="#b8bcc4", width=0.6, length=3)
+    bar.outline.set_visible(False)
+
+
+def _text(families: list[str], size: float, colour: str = _TEXT) -> dict[str, Any]:
+    # A token is drawn as it is: "$x$" is no formula.
+    return {
+        "fontfamily": families,
+        "fontsize": size,
+        "color": colour,
+        "parse_math": False,
+        "usetex": False,
+    }
+
+
+if __name__ == "__main__":
+    from regard.plots._demo import show
+
+    show()

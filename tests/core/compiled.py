@@ -1,0 +1,136 @@
+"""What is compiled and exported, run by `test_compile.py` in a process of its own.
+
+There no annotation is checked while testing: such checks cannot be compiled.
+"""
+
+import sys
+from collections.abc import Callable
+
+import torch
+from torch import Tensor, nn
+from torch.export import Dim, export
+from torch.testing import assert_close
+
+from regard import Mask, attend, masked_softmax, scores
+
+BACKEND = "aot_eager"  # everything but the C++ compiler; `with_compiler` sets it to inductor
+
+
+class Attend(nn.Module):
+    """Attention under lengths and a causal mask, with all it can return."""
+
+    def __init__(self, score: scores.Score, dropout_p: float = 0.0) -> None:
+        super().__init__()
+        self.score, self.dropout_p = score, dropout_p
+
+    def forward(
+        self, query: Tensor, key: Tensor, value: Tensor, lengths: Tensor
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        may_attend = Mask.lengths(lengths) & Mask.causal("end")
+        attended = attend(
+            query,
+            key,
+            value,
+            score=self.score,
+            may_attend=may_attend,
+            dropout_p=self.dropout_p,
+            need_weights=True,
+            need_lse=True,
+        )
+        assert attended.weights is not None
+        assert attended.lse is not None
+        return attended.context, attended.weights, attended.lse
+
+
+def inputs(batch: int = 2, query_len: int = 3, key_len: int = 5) -> list[Tensor]:
+    torch.manual_seed(0)
+    lead = ((query_len, 4), (key_len, 4), (key_len, 6))
+    tensors = [torch.randn(batch, *shape, requires_grad=True) for shape in lead]
+    return [*tensors, torch.tensor([key_len, *[0] * (batch - 1)])]
+
+
+def made(name: str) -> scores.Score:
+    return scores.make_score(name, query_dim=4, key_dim=4, attn_dim=7)
+
+
+def same_forward_and_backward() -> None:
+    for name in ("additive", "general", "scaled_dot"):
+        module = Attend(made(name))
+        torch._dynamo.reset()
+        compiled = torch.compile(module, fullgraph=True, backend=BACKEND)
+        found = []
+        for function in (module, compiled):
+            *qkv, lengths = inputs()
+            context, weights, lse = function(*qkv, lengths)
+            leaves = [*qkv, *module.parameters()]
+            loss = context.sin().sum() + weights.cos().sum() + lse[0].sum()
+            found.append((context, weights, lse, *torch.autograd.grad(loss, leaves)))
+        assert_close(found[1], found[0], rtol=1e-4, atol=1e-5)
+
+
+def any_length_without_a_graph_break() -> None:
+    module = Attend(made("additive"))
+    compiled = torch.compile(module, fullgraph=True, dynamic=True, backend=BACKEND)
+    for key_len in (8, 5, 1):
+        given = inputs(key_len=key_len)
+        assert_close(compiled(*given), module(*given), rtol=1e-4, atol=1e-5)
+
+
+def dropout() -> None:
+    module = Attend(made("dot"), dropout_p=0.5)
+    compiled = torch.compile(module, fullgraph=True, backend=BACKEND)
+    given = inputs()
+    first, second = compiled(*given)[0], compiled(*given)[0]
+    assert not torch.equal(first, second)
+
+
+def a_masked_softmax() -> None:
+    compiled = torch.compile(masked_softmax, fullgraph=True, backend=BACKEND)
+    x, lengths = torch.randn(2, 3, 4), torch.tensor([4, 0])
+    assert_close(compiled(x, lengths), masked_softmax(x, lengths))
+
+
+def lengths_checked_in_the_graph() -> None:
+    compiled = torch.compile(Attend(made("dot")), fullgraph=True, backend=BACKEND)
+    *qkv, _ = inputs()
+    compiled(*qkv, torch.tensor([5, 0]))
+    for wrong, text in ((6, "longer than the key axis"), (-1, "negative")):
+        try:
+            compiled(*qkv, torch.tensor([5, wrong]))
+        except RuntimeError as error:
+            assert text in str(error)  # noqa: PT017
+        else:
+            raise AssertionError(f"a length of {wrong} went through")
+
+
+def exported_for_any_size() -> None:
+    module = Attend(made("additive"))
+    batch, queries, keys = Dim("batch"), Dim("queries"), Dim("keys")
+    dynamic = ({0: batch, 1: queries}, {0: batch, 1: keys}, {0: batch, 1: keys}, {0: batch})
+    for strict in (False, True):
+        program = export(module, tuple(inputs()), dynamic_shapes=dynamic, strict=strict).module()
+        given = inputs(3, 2, 9)
+        assert_close(program(*given), module(*given))
+
+
+def with_compiler() -> None:
+    global BACKEND
+    BACKEND = "inductor"
+    same_forward_and_backward()
+
+
+CASES: dict[str, Callable[[], None]] = {
+    case.__name__: case
+    for case in (
+        same_forward_and_backward,
+        any_length_without_a_graph_break,
+        dropout,
+        a_masked_softmax,
+        lengths_checked_in_the_graph,
+        exported_for_any_size,
+        with_compiler,
+    )
+}
+
+if __name__ == "__main__":
+    CASES[sys.argv[1]]()

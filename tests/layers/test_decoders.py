@@ -1,0 +1,243 @@
+"""Decoders: s(t-1) or s(t), step by step or all at once, and each against its formula in NumPy."""
+
+import copy
+import itertools
+
+import numpy as np
+import pytest
+import torch
+
+from regard import reference, scores
+from regard.layers import (
+    CELLS,
+    BahdanauDecoder,
+    FixedContextDecoder,
+    LuongDecoder,
+    RecurrentEncoder,
+)
+
+SCORES = tuple(scores.NAMES)
+KINDS = ("fixed", "bahdanau", "luong", "luong+feeding")
+VOCAB, EMBED, HIDDEN, STATE = 9, 4, 6, 6
+TOKENS = torch.tensor([[2, 4, 5, 6], [2, 7, 8, 4]])
+
+
+def make_encoded(lengths=(5, 3)):
+    torch.manual_seed(1)
+    encoder = RecurrentEncoder(vocab_size=12, embed_dim=4, hidden_dim=STATE // 2, num_layers=2)
+    sources = torch.randint(4, 12, (len(lengths), max(lengths)))
+    return encoder.double().eval()(sources, torch.tensor(lengths))
+
+
+def make_decoder(kind, score="additive", cell="gru", num_layers=2):
+    torch.manual_seed(2)
+    sizes = {
+        "vocab_size": VOCAB,
+        "embed_dim": EMBED,
+        "hidden_dim": HIDDEN,
+        "state_dim": STATE,
+        "cell": cell,
+        "num_layers": num_layers,
+    }
+    if kind == "fixed":
+        return FixedContextDecoder(**sizes).double().eval()
+    sizes["score"] = scores.make_score(score, query_dim=HIDDEN, key_dim=STATE, attn_dim=5)
+    if kind == "bahdanau":
+        return BahdanauDecoder(**sizes).double().eval()
+    return LuongDecoder(**sizes, input_feeding=kind == "luong+feeding").double().eval()
+
+
+def decoders():
+    yield from (("fixed", "none", cell) for cell in CELLS)
+    yield from itertools.product(KINDS[1:], SCORES, CELLS)
+
+
+@pytest.mark.parametrize(("kind", "score", "cell"), list(decoders()))
+def test_step_by_step_equals_the_whole_sequence(kind, score, cell):
+    decoder, encoded = make_decoder(kind, score, cell), make_encoded()
+    whole = decoder(encoded, TOKENS, need_weights=True)
+    state = decoder.begin(encoded)
+    for t in range(TOKENS.shape[1]):
+        step = decoder.step(TOKENS[:, t], state, need_weights=True)
+        state = step.state
+        torch.testing.assert_close(step.logits, whole.logits[:, t])
+        if kind != "fixed":
+            torch.testing.assert_close(step.weights, whole.weights[:, t])
+
+
+@pytest.mark.parametrize("score", SCORES)
+@pytest.mark.parametrize("kind", KINDS[1:])
+def test_perturbing_the_current_token_moves_luongs_weights_and_not_bahdanaus(kind, score):
+    """Contract 7: s(t-1) or s(t) is a named choice."""
+    decoder, encoded = make_decoder(kind, score), make_encoded()
+    step = 2
+    perturbed = TOKENS.clone()
+    perturbed[:, step] = 3
+    before = decoder(encoded, TOKENS, need_weights=True).weights
+    after = decoder(encoded, perturbed, need_weights=True).weights
+    torch.testing.assert_close(after[:, :step], before[:, :step])  # the past is the past
+    moved = (after[:, step] - before[:, step]).abs().max()
+    if kind == "bahdanau":
+        assert moved == 0.0
+        assert (after[:, step + 1] - before[:, step + 1]).abs().max() > 1e-9
+    else:
+        assert moved > 1e-9
+
+
+@pytest.mark.parametrize("kind", KINDS[1:])
+def test_weights_sum_to_one_over_real_keys_and_are_zero_on_padding(kind):
+    weights = make_decoder(kind)(make_encoded((5, 3)), TOKENS, need_weights=True).weights
+    assert weights.shape == (2, 4, 5)
+    torch.testing.assert_close(weights.sum(-1), torch.ones(2, 4, dtype=torch.double))
+    assert (weights[1, :, 3:] == 0).all()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_asking_for_weights_changes_nothing(kind):
+    decoder, encoded = make_decoder(kind), make_encoded()
+    asked = decoder(encoded, TOKENS, need_weights=True)
+    not_asked = decoder(encoded, TOKENS)
+    assert not_asked.weights is None
+    torch.testing.assert_close(asked.logits, not_asked.logits)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_example_feels_another(kind):
+    decoder = make_decoder(kind)
+    lengths, sources = torch.tensor([5, 5, 5]), torch.randint(4, 12, (3, 5))
+    torch.manual_seed(1)
+    encoder = RecurrentEncoder(vocab_size=12, embed_dim=4, hidden_dim=3, num_layers=2).double()
+    tokens = torch.tensor([[2, 4, 5], [2, 6, 7], [2, 8, 3]])  # batch = target length
+    before = decoder(encoder(sources, lengths), tokens).logits
+    sources[0], tokens[0] = 4, 5
+    after = decoder(encoder(sources, lengths), tokens).logits
+    torch.testing.assert_close(after[1:], before[1:])
+    assert not torch.allclose(after[0], before[0])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_other_sources_are_never_answered_with_stale_keys(kind):
+    decoder = make_decoder(kind)
+    first, second = make_encoded((5, 3)), make_encoded((2, 4))
+    fresh = copy.deepcopy(decoder)(second, TOKENS).logits
+    decoder(first, TOKENS)
+    torch.testing.assert_close(decoder(second, TOKENS).logits, fresh)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_parameter_gets_a_finite_gradient(kind):
+    decoder = make_decoder(kind)
+    decoder(make_encoded(), TOKENS).logits.logsumexp(-1).sum().backward()
+    for name, parameter in decoder.named_parameters():
+        assert parameter.grad is not None, name
+        assert parameter.grad.isfinite().all(), name
+
+
+def numpy_gru(cells, projected, context, state):
+    """torch's GRU cell in NumPy."""
+    gates = projected + context @ cells.from_context.weight.detach().numpy().T
+    linear = cells.from_state[0]
+    recurrent = state @ linear.weight.detach().numpy().T + linear.bias.detach().numpy()
+    sigmoid = lambda x: 1 / (1 + np.exp(-x))  # noqa: E731
+    r, z = (
+        sigmoid(gates[:HIDDEN] + recurrent[:HIDDEN]),
+        sigmoid(gates[HIDDEN : 2 * HIDDEN] + recurrent[HIDDEN : 2 * HIDDEN]),
+    )
+    n = np.tanh(gates[2 * HIDDEN :] + r * recurrent[2 * HIDDEN :])
+    return (1 - z) * n + z * state
+
+
+def test_bahdanau_decodes_as_the_formula_says():
+    decoder, encoded = make_decoder("bahdanau", num_layers=1), make_encoded()
+    result = decoder(encoded, TOKENS, need_weights=True)
+    W, U, v = (
+        p.detach().numpy()
+        for p in (decoder.score.query_weight, decoder.score.key_weight, decoder.score.v)
+    )
+    for row, length in enumerate((5, 3)):
+        states = encoded.states[row, :length].detach().numpy()
+        s = decoder.initial(encoded.final)[0][0, row].detach().numpy()
+        for t in range(TOKENS.shape[1]):
+            context, weights = reference.additive_attention(s, states, W, U, v)
+            np.testing.assert_allclose(
+                result.weights[row, t, :length].detach(), weights, atol=1e-12
+            )
+            projected = decoder.cells.project_inputs(decoder.embedding(TOKENS[row, t]))
+            s = numpy_gru(decoder.cells, projected.detach().numpy(), context, s)
+            logits = decoder.readout(
+                torch.from_numpy(s), decoder.embedding(TOKENS[row, t]), torch.from_numpy(context)
+            )
+            torch.testing.assert_close(result.logits[row, t], logits)
+
+
+def test_luong_decodes_as_the_formula_says():
+    decoder, encoded = make_decoder("luong", "general", "lstm", num_layers=1), make_encoded()
+    result = decoder(encoded, TOKENS, need_weights=True)
+    W = decoder.score.weight.detach().numpy()
+    peer = torch.nn.LSTM(EMBED, HIDDEN, batch_first=True).double()
+    peer.load_state_dict(decoder.recurrence.layers[0].state_dict())
+    hidden = tuple(part.contiguous() for part in decoder.initial(encoded.final))
+    outputs, _ = peer(decoder.embedding(TOKENS), hidden)
+    for row, length in enumerate((5, 3)):
+        for t in range(TOKENS.shape[1]):
+            s = outputs[row, t].detach().numpy()
+            context, weights = reference.general_attention(
+                s, encoded.states[row, :length].detach().numpy(), W
+            )
+            np.testing.assert_allclose(
+                result.weights[row, t, :length].detach(), weights, atol=1e-12
+            )
+            joined = torch.from_numpy(np.concatenate([context, s]))
+            logits = decoder.to_logits(torch.tanh(decoder.to_attentional(joined)))
+            torch.testing.assert_close(result.logits[row, t], logits)
+
+
+@pytest.mark.parametrize("cell", CELLS)
+def test_the_cells_of_a_decoder_are_torchs_cells(cell):
+    """With the context as part of its input, one cell is nn.GRUCell or nn.LSTMCell."""
+    from regard.layers.cells import ContextCells
+
+    torch.manual_seed(0)
+    cells = ContextCells(cell=cell, input_dim=4, context_dim=3, hidden_dim=5).double()
+    peer_class = {"gru": torch.nn.GRUCell, "lstm": torch.nn.LSTMCell}[cell]
+    peer = peer_class(7, 5).double()
+    order = list(range(20 if cell == "lstm" else 15))
+    if cell == "lstm":  # ours keep the three sigmoid gates together: i f o g, torch's are i f g o
+        order = [*range(10), *range(15, 20), *range(10, 15)]
+    with torch.no_grad():
+        weight = torch.cat([cells.from_inputs.weight, cells.from_context.weight], 1)
+        peer.weight_ih.copy_(weight[order])
+        peer.bias_ih.copy_(cells.from_inputs.bias[order])
+        peer.weight_hh.copy_(cells.from_state[0].weight[order])
+        peer.bias_hh.copy_(cells.from_state[0].bias[order])
+    inputs, context = torch.randn(2, 4).double(), torch.randn(2, 3).double()
+    hidden = tuple(torch.randn(1, 2, 5).double() for _ in range(1 if cell == "gru" else 2))
+    ours = cells(cells.project_inputs(inputs), context, hidden)
+    given = hidden[0][0] if cell == "gru" else tuple(part[0] for part in hidden)
+    theirs = peer(torch.cat([inputs, context], 1), given)
+    for mine, other in zip(ours, (theirs,) if cell == "gru" else theirs, strict=True):
+        torch.testing.assert_close(mine[0], other)
+
+
+def test_the_fixed_context_is_the_same_at_every_step_and_blind_to_the_states():
+    decoder, encoded = make_decoder("fixed"), make_encoded()
+    changed = encoded._replace(states=encoded.states + 1)
+    torch.testing.assert_close(decoder(encoded, TOKENS).logits, decoder(changed, TOKENS).logits)
+    assert decoder(encoded, TOKENS, need_weights=True).weights is None
+
+
+def test_the_shape_table():
+    """d_s = 5, d_h = 6 (two directions of 3), d_attn = 7, T = 4 of the source, 2 of the target."""
+    encoder = RecurrentEncoder(vocab_size=10, embed_dim=4, hidden_dim=3)
+    score = scores.Additive(query_dim=5, key_dim=6, attn_dim=7)
+    decoder = BahdanauDecoder(vocab_size=9, embed_dim=4, hidden_dim=5, state_dim=6, score=score)
+    encoded = encoder(torch.tensor([[5, 6, 7, 8]]), torch.tensor([4]))
+    decoded = decoder(encoded, torch.tensor([[2, 4]]), need_weights=True)
+    assert encoded.states.shape == (1, 4, 6)
+    assert score.query_weight.shape == (7, 5)
+    assert score.key_weight.shape == (7, 6)
+    assert score.v.shape == (7,)
+    assert decoder.begin(encoded).hidden[0].shape == (1, 1, 5)
+    assert decoder.cells.from_context.in_features == 6
+    assert decoded.weights.shape == (1, 2, 4)
+    assert decoded.logits.shape == (1, 2, 9)

@@ -1,0 +1,199 @@
+"""Models on disk: what is written comes back, and nothing else is taken for a model."""
+
+import json
+import pickle
+import shutil
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from regard.models import ModelFolderError, Seq2SeqConfig, Side, Translator
+from regard.search import predict
+
+
+def make_translator(**choices):
+    torch.manual_seed(0)
+    source = Side.build("characters", ["abcd", "é한א"])
+    target = Side.build("whitespace", ["AE B K D", "ʃ t͡ɕ"])
+    return Translator.fresh(source, target, **({"hidden_dim": 8, "embed_dim": 6} | choices))
+
+
+@pytest.fixture
+def folder(tmp_path):
+    make_translator().save_pretrained(tmp_path / "model")
+    return tmp_path / "model"
+
+
+CHOICES = [
+    {"attention": attention, "decoder": decoder}
+    for attention in ("additive", "concat", "dot", "general", "scaled_dot", "none")
+    for decoder in ("bahdanau", "luong")
+] + [
+    {"decoder": "luong", "attention": "general", "input_feeding": True, "cell": "lstm"},
+    {"encoder_layers": 1, "decoder_layers": 2, "bidirectional": False, "attn_dim": 5},
+    {"encoder_dim": 3, "attention": "general"},
+]
+
+
+@pytest.mark.parametrize("choices", CHOICES, ids=str)
+def test_a_saved_model_comes_back_with_the_same_predictions(tmp_path, choices):
+    translator = make_translator(**choices)
+    translator.save_pretrained(tmp_path)
+    again = Translator.from_pretrained(tmp_path)
+    assert again.network.config == translator.network.config
+    before, after = (predict(t, ["abcd", "dé", ""]) for t in (translator, again))
+    assert [p.target for p in before] == [p.target for p in after]
+    assert [p.log_prob for p in before] == [p.log_prob for p in after]
+
+
+def test_the_folder_holds_three_files_and_no_pickle(folder):
+    names = sorted(path.name for path in folder.iterdir())
+    assert names == ["config.json", "model.safetensors", "tokenizer.json"]
+
+
+def truncate(folder):
+    path = folder / "model.safetensors"
+    path.write_bytes(path.read_bytes()[:-100])
+
+
+def remove_weights(folder):
+    (folder / "model.safetensors").unlink()
+
+
+def put_a_pickle(folder):
+    (folder / "model.safetensors").write_bytes(pickle.dumps({"a": 1}))
+
+
+def break_json(folder):
+    (folder / "config.json").write_text("{")
+
+
+def foreign_config(folder):
+    (folder / "config.json").write_text(json.dumps({"model_type": "bert"}))
+
+
+def edit_config(**changes):
+    def edit(folder):
+        path = folder / "config.json"
+        path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+
+    edit.__name__ = str(changes)
+    return edit
+
+
+def rename_a_tensor(folder):
+    tensors = load_file(folder / "model.safetensors")
+    tensors["other"] = tensors.pop("encoder.embedding.tables.0.weight")
+    save_file(tensors, folder / "model.safetensors")
+
+
+def tokenizer_list(folder):
+    (folder / "tokenizer.json").write_text("[]")
+
+
+def tokenizer_without_target(folder):
+    path = folder / "tokenizer.json"
+    path.write_text(json.dumps({"source": json.loads(path.read_text())["source"]}))
+
+
+def not_text(folder):
+    (folder / "tokenizer.json").write_bytes(b"\xff\xfe\x00")
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        truncate,
+        remove_weights,
+        put_a_pickle,
+        break_json,
+        foreign_config,
+        edit_config(hidden_dim=16),
+        edit_config(hidden_dim="8"),
+        edit_config(num_heads=2),
+        edit_config(attention="cosine"),
+        edit_config(source_vocab_size=5),
+        edit_config(dropout="much"),
+        rename_a_tensor,
+        tokenizer_list,
+        tokenizer_without_target,
+        not_text,
+        shutil.rmtree,
+    ],
+    ids=lambda damage: damage.__name__,
+)
+def test_a_damaged_or_foreign_folder_gives_one_clear_error(folder, damage):
+    damage(folder)
+    with pytest.raises(ModelFolderError, match=rf"model folder {folder}") as caught:
+        Translator.from_pretrained(folder)
+    assert len(str(caught.value)) < 600
+    assert str(caught.value).endswith(".")
+
+
+def test_a_file_is_not_a_model_folder(tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(ModelFolderError, match=r"is a file, not a folder"):
+        Translator.from_pretrained(tmp_path / "file")
+
+
+def test_a_failed_write_leaves_the_old_file(folder, monkeypatch):
+    before = (folder / "config.json").read_bytes()
+
+    def fail(*arguments):
+        raise OSError("disk full")
+
+    monkeypatch.setattr("os.fsync", fail)
+    with pytest.raises(OSError, match=r"disk full"):
+        make_translator(hidden_dim=4).save_pretrained(folder)
+    monkeypatch.undo()
+    assert (folder / "config.json").read_bytes() == before
+    assert sorted(path.name for path in folder.iterdir()) == [
+        "config.json",
+        "model.safetensors",
+        "tokenizer.json",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("choices", "message"),
+    [
+        ({"attention": "cosine"}, r"attention='cosine' is unknown.*additive"),
+        ({"decoder": "gru"}, r"decoder='gru' is unknown.*bahdanau, luong"),
+        ({"hidden_dim": 0}, r"hidden_dim=0.*at least 1"),
+        ({"dropout": 1.0}, r"dropout=1.0.*below 1"),
+        ({"input_feeding": True}, r"Input feeding is Luong's"),
+        ({"attention": "dot", "hidden_dim": 7}, r"of one width.*'general'"),
+        ({"attention": "dot", "encoder_dim": 8}, r"encoder states \(16 wide\)"),
+    ],
+)
+def test_impossible_choices_are_refused_with_the_fix(choices, message):
+    with pytest.raises(ValueError, match=message):
+        Seq2SeqConfig(source_vocab_size=9, target_vocab_size=9, **choices)
+
+
+def test_alignments_are_those_of_the_decoder_and_sum_to_one():
+    translator = make_translator()
+    weights = translator.align("abcd", "AE B K")
+    assert weights.shape == (3, 4)
+    torch.testing.assert_close(weights.sum(-1), torch.ones(3))
+
+
+def test_aligning_a_prediction_gives_its_own_weights():
+    translator = make_translator()
+    torch.nn.init.normal_(translator.network.decoder.readout.to_logits.bias, std=3.0)
+    prediction = predict(translator, ["abcd"], need_weights=True)[0]
+    assert prediction.target_tokens
+    torch.testing.assert_close(
+        translator.align("abcd", prediction.target), prediction.weights, atol=1e-6, rtol=1e-5
+    )
+
+
+def test_a_model_without_attention_says_that_it_has_no_weights():
+    with pytest.raises(ValueError, match=r"trained with attention 'none'"):
+        make_translator(attention="none").align("abc", "AE")
+
+
+def test_a_side_without_tokens_cannot_be_aligned():
+    with pytest.raises(ValueError, match=r"the target '' has no tokens"):
+        make_translator().align("abc", "")
