@@ -87,3 +87,20 @@ def test_only_the_papers_own_decoder_takes_it():
     assert not decoder(scores.Additive(**sizes), num_layers=2)._is_classical()
     assert not decoder(scores.Concat(**sizes))._is_classical()
     assert not decoder(scores.Dot())._is_classical()
+
+
+def test_autocast_leaves_it_in_the_dtype_of_the_weights_forward_and_backward():
+    _, decoder, encoded, tokens = make(3, 5, 4, True)
+    decoder = decoder.float()
+    encoded = encoded._replace(states=encoded.states.float(), final=encoded.final.float())
+    gradients = []
+    for enabled in (False, True):
+        with torch.autocast("cpu", torch.bfloat16, enabled=enabled):
+            outcome = read(decoder, encoded, tokens, "_read_in_one_node")
+            assert {part.dtype for part in outcome} == {torch.float32}
+            loss = sum((part**2).sum() for part in outcome)
+            gradients.append(
+                torch.autograd.grad(loss, list(decoder.cells.parameters()), retain_graph=True)
+            )
+    for mixed, right in zip(*gradients, strict=True):
+        torch.testing.assert_close(mixed, right, atol=0.05, rtol=0.1)

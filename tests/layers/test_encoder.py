@@ -1,4 +1,8 @@
-"""Encoders: padding never touches a state, and both directions end up where they belong."""
+"""Encoders: padding never touches a state, and both directions end up where they belong.
+
+Of the collection of known faults: 14 (a source of length 0 is named), 79 (no longest source), 82
+(states run over padding, forwards and backwards).
+"""
 
 import pytest
 import torch

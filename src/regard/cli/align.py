@@ -1,5 +1,6 @@
 """``regard align``: which source token each target token looked at."""
 
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -8,22 +9,26 @@ import typer
 
 def align(
     model: Annotated[Path, typer.Argument(metavar="MODEL_DIR", show_default=False)],
-    source: Annotated[str, typer.Argument(show_default=False)],
+    source: Annotated[str, typer.Argument(metavar="SOURCE", show_default=False)],
     target: Annotated[
         str | None,
-        typer.Argument(help="Align this target. Default: the model's own prediction."),
+        typer.Argument(
+            metavar="TARGET", help="Align this target. Default: the model's own prediction."
+        ),
     ] = None,
     png: Annotated[Path | None, typer.Option(help="Also write the picture to this file.")] = None,
     as_json: Annotated[
-        bool, typer.Option("--json", help="Print tokens and weights as one JSON object.")
+        bool,
+        typer.Option("--json", help="One JSON object: source and target tokens, weights."),
     ] = False,
 ) -> None:
     """Show the attention weights as a grid: queries (target) down, keys (source) across.
 
+    A cell says its weight in hundredths. Each row adds up to 1, but for rounding.
+
     Examples:
 
       regard align g2p attention
-
       regard align g2p attention "AH T EH N SH AH N" --png attention.png
     """
     import json
@@ -34,9 +39,16 @@ def align(
     from regard.models import Translator
     from regard.search import predict
 
+    source = _text(source, "SOURCE")
     translator = Translator.from_pretrained(model)
     if target is None:
         target = predict(translator, [source])[0].target
+        if source and not target:
+            raise ValueError(
+                f"align: the model predicts nothing for {source!r}, so there is nothing to align. "
+                "Give a TARGET."
+            )
+    target = _text(target, "TARGET")
     weights = translator.align(source, target)
     source_tokens = translator.source.tokenizer.tokenize(source)
     target_tokens = translator.target.tokenizer.tokenize(target)
@@ -47,3 +59,11 @@ def align(
         typer.echo(json.dumps(told, ensure_ascii=False))
         return
     Console().print(plots.terminal_alignment(weights, source_tokens, target_tokens))
+
+
+def _text(argument: str, name: str) -> str:
+    """The argument as UTF-8, whatever the locale took its bytes for."""
+    try:
+        return os.fsencode(argument).decode("utf-8")
+    except UnicodeDecodeError:
+        raise ValueError(f"align: {name} is not valid UTF-8. Convert it to UTF-8.") from None

@@ -1,20 +1,24 @@
 """What ``DATA`` on the command line means: a built-in name, or a file of pairs."""
 
-import sys
 from pathlib import Path
 from typing import NamedTuple
 
 from regard.text import DATASETS, Pair, guess_tokenizer, load_dataset, read_pairs, split_by_source
+from regard.text.synthetic import TASKS
 
 
 class Data(NamedTuple):
-    """Pairs to train on, to choose by, and (perhaps none) to test on; and how to cut them."""
+    """Pairs to train on, to choose by, and (perhaps none) to test on; and how to cut them.
+
+    ``notes`` is what a person should know of how they came about.
+    """
 
     train: list[Pair]
     dev: list[Pair]
     test: list[Pair]
     source_tokens: str
     target_tokens: str
+    notes: tuple[str, ...] = ()
 
 
 def load(
@@ -38,6 +42,8 @@ def load(
                 f"--dev and --test with the built-in data set {data!r}, which has its own. "
                 "Leave them out, or give a file of pairs as DATA."
             )
+        if length is not None and data not in TASKS:
+            raise _length_refused()
         built_in = load_dataset(data, length=length)
         return Data(
             built_in.train,
@@ -52,38 +58,43 @@ def load(
             f"'source TAB target' a line, or one of: {', '.join(DATASETS)}."
         )
     if length is not None:
-        raise ValueError(
-            "--length is for the synthetic data sets copy, reverse and sort. Leave it out."
-        )
-    train = read(Path(data), skip_bad_lines)
+        raise _length_refused()
+    notes: list[str] = []
+    train = read(Path(data), skip_bad_lines, notes)
     if dev is None:
-        train, dev_pairs = _hold_out(Path(data), train)
+        train, dev_pairs = _hold_out(Path(data), train, notes)
     else:
-        dev_pairs = read(dev, skip_bad_lines)
+        dev_pairs = read(dev, skip_bad_lines, notes)
     return Data(
         train,
         dev_pairs,
-        [] if test is None else read(test, skip_bad_lines),
+        [] if test is None else read(test, skip_bad_lines, notes),
         source_tokens or guess_tokenizer(pair.source for pair in train),
         target_tokens or guess_tokenizer(pair.target for pair in train),
+        tuple(notes),
     )
 
 
-def read(path: Path, skip_bad_lines: bool) -> list[Pair]:
-    """The pairs of a file; skipped lines are counted on standard error."""
+def read(path: Path, skip_bad_lines: bool, notes: list[str]) -> list[Pair]:
+    """The pairs of a file; skipped lines are counted in a note."""
     pairs = read_pairs(path, skip_bad_lines=skip_bad_lines)
     if pairs.num_skipped:
-        print(f"{path}: {pairs.num_skipped} bad lines skipped", file=sys.stderr)
+        notes.append(f"{path}: {pairs.num_skipped} bad lines skipped")
     return pairs.pairs
 
 
-def _hold_out(path: Path, pairs: list[Pair]) -> tuple[list[Pair], list[Pair]]:
+def _length_refused() -> ValueError:
+    return ValueError(f"--length is for the synthetic data sets {', '.join(TASKS)}. Leave it out.")
+
+
+def _hold_out(path: Path, pairs: list[Pair], notes: list[str]) -> tuple[list[Pair], list[Pair]]:
     fraction = min(0.2, max(0.05, 100 / len(pairs)))
     kept, held_out, _ = split_by_source(pairs, dev_fraction=fraction, test_fraction=0.0)
     if not kept or not held_out:
         raise ValueError(
-            f"{path}: {len(pairs)} pairs are too few to hold some out for choosing the best model. "
-            "Give more pairs, or a file of others with --dev."
+            f"{path}: too few pairs, {len(pairs)} with {len({pair.source for pair in pairs})} "
+            "different sources, to hold some out for choosing the best model. Give more, or a file "
+            "of others with --dev."
         )
-    print(f"{path}: {len(held_out)} of {len(pairs)} pairs held out for --dev", file=sys.stderr)
+    notes.append(f"{path}: {len(held_out)} of {len(pairs)} pairs held out for --dev")
     return kept, held_out

@@ -32,6 +32,8 @@ def evaluate(
     Example:
 
       regard evaluate g2p test.tsv --json
+
+    With --json: words, word_errors, wer, tokens, token_errors, ter, words_per_second.
     """
     import time
 
@@ -41,7 +43,10 @@ def evaluate(
     from regard.training import evaluate as measure
 
     translator = Translator.from_pretrained(model)
-    pairs = data.read(test, skip_bad_lines)
+    notes: list[str] = []
+    pairs = data.read(test, skip_bad_lines, notes)
+    for note in notes:
+        typer.echo(note, err=True)
     start = time.perf_counter()
     with Workers() as workers:
         rates = measure(translator, pairs, workers=workers)

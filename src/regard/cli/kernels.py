@@ -1,22 +1,31 @@
 """``regard kernels``: which kernel would run, and why the others would not."""
 
 import json
+import re
 from typing import Annotated
 
 import typer
+
+DTYPES = ("float64", "float32", "bfloat16", "float16")
+MASKS = ("lengths", "causal", "dense")
 
 
 def kernels(
     score: Annotated[
         str, typer.Option(help="additive, concat, dot, general or scaled_dot.")
     ] = "additive",
-    mask: Annotated[str | None, typer.Option(help="Kind of mask: lengths, causal, dense.")] = None,
+    mask: Annotated[
+        str | None,
+        typer.Option(
+            help="Kind of mask: lengths, causal, dense, or several, as in lengths&causal."
+        ),
+    ] = None,
     dtype: Annotated[str, typer.Option(help="float64, float32, bfloat16 or float16.")] = "float32",
     device: Annotated[str, typer.Option(help="cpu, cuda, ...")] = "cpu",
-    batch: Annotated[int, typer.Option(help="Examples.")] = 64,
-    query_len: Annotated[int, typer.Option(help="Queries per example.")] = 1,
-    key_len: Annotated[int, typer.Option(help="Keys per example.")] = 12,
-    dim: Annotated[int, typer.Option(help="Width of query, key and value.")] = 256,
+    batch: Annotated[int, typer.Option(help="Examples.", min=1)] = 64,
+    query_len: Annotated[int, typer.Option(help="Queries per example.", min=1)] = 1,
+    key_len: Annotated[int, typer.Option(help="Keys per example.", min=1)] = 12,
+    dim: Annotated[int, typer.Option(help="Width of query, key and value.", min=1)] = 256,
     need_weights: Annotated[
         bool, typer.Option("--need-weights", help="Weights asked for.")
     ] = False,
@@ -27,6 +36,8 @@ def kernels(
 ) -> None:
     """Show the kernels in order of preference: the first that does not refuse runs.
 
+    The options describe one call of attend; each kernel that cannot serve it says why not.
+
     Example:
 
       regard kernels --score additive --query-len 64 --key-len 64 --mask lengths
@@ -34,22 +45,21 @@ def kernels(
     import torch
     from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
     from regard.kernels import KERNELS, Request, choose
     from regard.scores import make_score
 
-    dtypes = {
-        str(d).removeprefix("torch."): d
-        for d in (torch.float64, torch.float32, torch.bfloat16, torch.float16)
-    }
-    if dtype not in dtypes:
-        raise ValueError(f"--dtype {dtype!r} is unknown. Choose one of: {', '.join(dtypes)}.")
+    if dtype not in DTYPES:
+        raise ValueError(f"--dtype {dtype!r} is unknown. Choose one of: {', '.join(DTYPES)}.")
+    _check_mask(mask)
+    _check_device(device)
     request = Request(
         query_shape=(batch, query_len, dim),
         key_shape=(batch, key_len, dim),
         value_shape=(batch, key_len, dim),
-        dtype=dtypes[dtype],
-        device=device,
+        dtype=getattr(torch, dtype),
+        device=torch.device(device).type,
         score=type(make_score(score, query_dim=dim, key_dim=dim)).__name__,
         mask=mask,
         has_dropout=dropout,
@@ -75,8 +85,28 @@ def kernels(
     for kernel, row in zip(KERNELS, rows, strict=True):
         why = "\n".join(row["refusals"]) or "could serve it; one before it does"  # type: ignore[arg-type]
         table.add_row(
-            kernel.name,
-            "[bold green]runs[/]: it refuses nothing here" if row["runs"] else why,
+            Text(kernel.name),
+            Text("runs: it refuses nothing here", "bold green") if row["runs"] else Text(why),
             ", ".join(f"{d} {t:.0e}" for d, t in row["tolerance"].items()),  # type: ignore[attr-defined]
         )
     Console().print(table)
+
+
+def _check_mask(mask: str | None) -> None:
+    unknown = [] if mask is None else [k for k in re.split(r"[&|~()]+", mask) if k not in MASKS]
+    if any(unknown) or mask == "":
+        raise ValueError(
+            f"--mask {mask!r} is unknown. Choose one of: {', '.join(MASKS)}; or join them with & "
+            "and |, in quotation marks."
+        )
+
+
+def _check_device(device: str) -> None:
+    import torch
+
+    try:
+        torch.device(device)
+    except RuntimeError:
+        raise ValueError(
+            f"--device {device!r} is unknown. Give cpu, cuda or another kind that torch knows."
+        ) from None

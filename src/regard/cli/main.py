@@ -1,7 +1,9 @@
 """``regard``: the commands together, and how their errors end."""
 
-import os
+import inspect
+import io
 import sys
+from collections.abc import Callable
 
 import typer
 
@@ -11,40 +13,62 @@ from regard.cli.kernels import kernels
 from regard.cli.predict import predict
 from regard.cli.train import train
 
+HELP = """Attention that can be built, run, used and trusted.
+
+Train a model on pairs of strings, predict with it, and look at what it attends to:
+
+  regard train cmudict --to model --minutes 3
+  echo attention | regard predict model
+  regard align model attention
+
+'regard COMMAND --help' explains a command, with examples."""
+
+
+def _help(function: Callable[..., None]) -> str:
+    """A command's docstring for a terminal of any width: only what is indented keeps its lines."""
+    paragraphs = inspect.cleandoc(function.__doc__ or "").split("\n\n")
+    return "\n\n".join(p if p.startswith(" ") else p.replace("\n", " ") for p in paragraphs)
+
+
 app = typer.Typer(
     name="regard",
-    help="Attention that can be built, run, used and trusted.\n\n"
-    "Train a model on pairs of strings, predict with it, and look at what it attends to:\n\n"
-    "  regard train cmudict --to model --minutes 3\n\n"
-    "  echo attention | regard predict model\n\n"
-    "  regard align model attention",
+    help=HELP,
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )
 for command in (train, predict, evaluate, align, kernels):
-    app.command()(command)
+    app.command(help=_help(command))(command)
 
 
 def main() -> None:
-    """Run the command line. Bad input ends with one clear error and a non-zero status."""
+    """Run the command line. Bad input ends with one clear error and a non-zero status.
+
+    Typer sees to the rest: Ctrl-C ends with 130, and a reader of our output that is gone, as with
+    ``| head``, ends us without a word.
+    """
+    if isinstance(sys.stdout, io.TextIOWrapper):  # whatever the locale; file names as they are
+        sys.stdout.reconfigure(encoding="utf-8", errors="surrogateescape")
     try:
         app()
-    except BrokenPipeError:  # the reader of our output is gone, as with `| head`
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(141)
     except (ValueError, OSError, FloatingPointError, ModuleNotFoundError) as error:
-        print(f"error: {_worded(error)}", file=sys.stderr)
-        sys.exit(1)
-    except KeyboardInterrupt:
-        print("interrupted", file=sys.stderr)
-        sys.exit(130)
+        _end(_worded(error))
+    except (MemoryError, RuntimeError) as error:
+        if not isinstance(error, MemoryError) and "memory" not in str(error):
+            raise  # a fault of ours: its traceback is wanted
+        _end("out of memory. Choose smaller sizes: of the model, of --batch-size, or of the data.")
 
 
-def _worded(error: BaseException) -> str:
-    if isinstance(error, ModuleNotFoundError):
+def _end(message: str) -> None:
+    print(f"error: {message}", file=sys.stderr)
+    sys.exit(1)
+
+
+def _worded(error: Exception) -> str:
+    if isinstance(error, ModuleNotFoundError) and "pip install" not in str(error):
         return f"{error}. Install what this command needs: pip install 'regard[all]'."
     if isinstance(error, OSError) and error.strerror:
-        return f"{error.filename}: {error.strerror}." if error.filename else f"{error.strerror}."
+        place = error.filename2 or error.filename  # of a rename, where to
+        return f"{place}: {error.strerror}." if place else f"{error.strerror}."
     return str(error)

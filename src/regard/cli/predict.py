@@ -15,7 +15,10 @@ _MOST_LINES = 4096
 def predict(
     model: Annotated[Path, typer.Argument(metavar="MODEL_DIR", show_default=False)],
     file: Annotated[
-        str, typer.Argument(metavar="[FILE|-]", help="Sources, one a line; - for standard input.")
+        str,
+        typer.Argument(
+            metavar="FILE|-", help="Sources in UTF-8, one a line; - for standard input."
+        ),
     ] = "-",
     as_json: Annotated[
         bool,
@@ -29,7 +32,6 @@ def predict(
     Examples:
 
       echo attention | regard predict g2p
-
       regard predict g2p words.txt > pronunciations.txt
     """
     import json
@@ -39,7 +41,8 @@ def predict(
     from regard.search import predict as decode
 
     translator = Translator.from_pretrained(model)
-    with _opened(file) as stream, Workers() as workers:
+    stream = _opened(file)
+    with Workers() as workers:
         for lines in _waiting_lines(stream):
             for prediction in decode(translator, lines, workers=workers):
                 if as_json:
@@ -55,29 +58,36 @@ def predict(
 
 
 def _opened(file: str) -> IO[bytes]:
-    return open(sys.stdin.fileno(), "rb", closefd=False) if file == "-" else Path(file).open("rb")
+    if file != "-":
+        return Path(file).open("rb")
+    if sys.stdin is None:
+        raise ValueError("predict: standard input is closed. Pipe sources in, or give a FILE.")
+    return open(sys.stdin.fileno(), "rb", closefd=False)
 
 
 def _waiting_lines(stream: IO[bytes]) -> Iterator[list[str]]:
-    """All lines that are there, at least one: a slow writer is answered line by line."""
-    waiting: queue.Queue[bytes | Exception | None] = queue.Queue(maxsize=_MOST_LINES)
+    """All lines that are there, at least one: a slow writer is answered line by line.
+
+    Only the reading thread touches the stream, for closing it from here would wait for a line that
+    may never come.
+    """
+    waiting: queue.Queue[str | Exception | None] = queue.Queue(maxsize=_MOST_LINES)
 
     def read() -> None:
         try:
-            for line in stream:
-                waiting.put(line)
-        except OSError as error:
+            with stream:
+                for number, line in enumerate(stream, start=1):
+                    waiting.put(_text(line, number))
+        except (OSError, ValueError) as error:
             waiting.put(error)
         waiting.put(None)
 
     threading.Thread(target=read, daemon=True).start()
-    number = 0
     while True:
         lines: list[str] = []
         item = waiting.get()
         while item is not None and not isinstance(item, Exception):
-            number += 1
-            lines.append(_text(item, number))
+            lines.append(item)
             if len(lines) == _MOST_LINES or waiting.empty():
                 break
             item = waiting.get()

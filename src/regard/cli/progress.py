@@ -13,7 +13,10 @@ from regard.training import Progress as TrainingProgress
 
 
 class TrainingDisplay:
-    """A bar while entered (on a terminal), and a line for each evaluation."""
+    """A bar while entered (on a terminal), and a line for each evaluation.
+
+    What is being trained is said with the first report: a run that is refused says only why.
+    """
 
     def __init__(self, translator: Translator, data: Data) -> None:
         self._console = Console(stderr=True)
@@ -27,15 +30,16 @@ class TrainingDisplay:
         self._task = self._bar.add_task("starting", total=1.0)
         config = translator.network.config
         kind = "no attention" if config.attention == "none" else f"{config.attention} attention"
-        self._console.print(
-            f"{len(data.train):,} pairs to train on, {len(data.dev):,} for dev, "
-            f"{len(data.test):,} to test; {len(translator.source.vocabulary)} source and "
-            f"{len(translator.target.vocabulary)} target ids\n"
-            f"{config.decoder} decoder, {kind}, {config.cell} of {config.hidden_dim}, layers "
-            f"{config.encoder_layers}+{config.decoder_layers}: "
-            f"{translator.network.num_parameters():,} parameters",
-            highlight=False,
-            soft_wrap=True,
+        self._heading: str | None = "\n".join(
+            [
+                *data.notes,
+                f"{len(data.train):,} pairs to train on, {len(data.dev):,} for dev, "
+                f"{len(data.test):,} to test; {len(translator.source.vocabulary)} source and "
+                f"{len(translator.target.vocabulary)} target ids",
+                f"{config.decoder} decoder, {kind}, {config.cell} of {config.hidden_dim}, layers "
+                f"{config.encoder_layers}+{config.decoder_layers}: "
+                f"{translator.network.num_parameters():,} parameters",
+            ]
         )
 
     def __enter__(self) -> TrainingDisplay:
@@ -52,6 +56,9 @@ class TrainingDisplay:
 
     def report(self, progress: TrainingProgress) -> None:
         """Show how the run stands."""
+        if self._heading is not None:
+            self._print(self._heading)
+            self._heading = None
         state = (
             f"epoch {progress.epoch:.1f}  loss {progress.loss:.3f}  "
             f"{progress.pairs_per_second:,.0f} pairs/s"
@@ -59,13 +66,14 @@ class TrainingDisplay:
         left = f"{_clock(progress.seconds_left)} left"
         if progress.dev is not None:
             best = "  best" if progress.is_best else ""
-            self._console.print(
+            self._print(
                 f"{_clock(progress.seconds)}  {state}  dev word errors {progress.dev.wer:.2%}  "
-                f"token errors {progress.dev.ter:.2%}{best}  {left}",
-                highlight=False,
-                soft_wrap=True,
+                f"token errors {progress.dev.ter:.2%}{best}  {left}"
             )
         self._bar.update(self._task, completed=progress.fraction, description=f"{state}  {left}")
+
+    def _print(self, text: str) -> None:
+        self._console.print(text, markup=False, highlight=False, soft_wrap=True)
 
 
 def _clock(seconds: float) -> str:

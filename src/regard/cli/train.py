@@ -1,6 +1,7 @@
 """``regard train``: from pairs of strings to a model's folder."""
 
 import json
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -9,7 +10,6 @@ import typer
 Attention = Annotated[
     str, typer.Option(help="additive, dot, scaled_dot, general, concat, or none (the bottleneck)")
 ]
-DEFAULT = " (default: what suits the data)"
 
 
 def train(
@@ -36,10 +36,12 @@ def train(
         str, typer.Option(help="bahdanau queries with s(t-1), luong with s(t).")
     ] = "bahdanau",
     cell: Annotated[str, typer.Option(help="gru or lstm.")] = "gru",
-    embed_dim: Annotated[int, typer.Option(help="Width of embeddings.")] = 128,
+    embed_dim: Annotated[int, typer.Option(help="Width of embeddings.")] = 64,
     window: Annotated[
         int | None,
-        typer.Option(help="Source tokens embedded together. Default: 5 for characters, else 1."),
+        typer.Option(
+            help="Source tokens embedded together, odd. Default: 5 for characters, else 1."
+        ),
     ] = None,
     hidden_dim: Annotated[int, typer.Option(help="Width of decoder and encoder states.")] = 256,
     attn_dim: Annotated[
@@ -51,7 +53,10 @@ def train(
     input_feeding: Annotated[
         bool, typer.Option(help="Luong: feed the attentional state to the next step.")
     ] = False,
-    dropout: Annotated[float, typer.Option(help="Dropout probability.")] = 0.2,
+    dropout: Annotated[
+        float | None,
+        typer.Option(help="Dropout probability. Default: 0.3 below 10,000 pairs, else 0.1."),
+    ] = None,
     # ---- budget and optimizer
     minutes: Annotated[
         float | None, typer.Option(help="Stop after so much wall-clock time.")
@@ -66,16 +71,20 @@ def train(
     batch_size: Annotated[
         int | None, typer.Option(help="Pairs per update. Default: 16 to 128, by data size.")
     ] = None,
-    learning_rate: Annotated[float, typer.Option(help="Peak learning rate.")] = 3e-3,
+    learning_rate: Annotated[
+        float | None, typer.Option(help="Peak. Default: 3e-3 for batches of 128, by their root.")
+    ] = None,
     label_smoothing: Annotated[float, typer.Option(help="Label smoothing.")] = 0.1,
     patience: Annotated[
         int, typer.Option(help="Stop after so many evaluations without a better dev score.")
     ] = 20,
     seed: Annotated[int, typer.Option(help="Same seed and --epochs, same model.")] = 1,
     threads: Annotated[
-        int | None, typer.Option(help="Cores to train on at once. Default: all.")
+        int | None, typer.Option(help="Cores to train on at once. Default: all.", min=1)
     ] = None,
-    bf16: Annotated[bool, typer.Option(help="bfloat16 where the processor is fast at it.")] = False,
+    bf16: Annotated[
+        bool, typer.Option(help="Compute in bfloat16, on processors that can.")
+    ] = False,
     # ---- data
     source_tokens: Annotated[
         str | None, typer.Option(help="characters or whitespace. Default: guessed from the data.")
@@ -84,7 +93,7 @@ def train(
         str | None, typer.Option(help="characters or whitespace. Default: guessed from the data.")
     ] = None,
     length: Annotated[
-        int | None, typer.Option(help="Sequence length of copy, reverse and sort.")
+        int | None, typer.Option(help="Sequence length of copy, reverse and sort. Default: 10.")
     ] = None,
     skip_bad_lines: Annotated[
         bool, typer.Option("--skip-bad-lines", help="Leave out bad lines of DATA and count them.")
@@ -108,9 +117,7 @@ def train(
     Examples:
 
       regard train cmudict --to g2p --minutes 10
-
       regard train train.tsv --dev dev.tsv --test test.tsv --to model
-
       regard train reverse --length 20 --to reverse --decoder luong --attention general
     """
     import torch
@@ -133,6 +140,11 @@ def train(
         mixed_precision="bf16" if bf16 else "no",
         num_workers=threads,
     )
+    if bf16 and not _has_bf16():
+        raise ValueError(
+            "--bf16: this processor has no bfloat16 instructions (AMX or AVX-512 BF16), so it "
+            "would only be slower. Leave it out."
+        )
     _check_folder(to, resume, overwrite)
     pairs = cli_data.load(
         data,
@@ -151,14 +163,14 @@ def train(
         decoder=decoder,
         cell=cell,
         embed_dim=embed_dim,
-        window=window or (5 if pairs.source_tokens == "characters" else 1),
+        window=(5 if pairs.source_tokens == "characters" else 1) if window is None else window,
         hidden_dim=hidden_dim,
         attn_dim=attn_dim,
         encoder_layers=encoder_layers,
         decoder_layers=decoder_layers,
         bidirectional=bidirectional,
         input_feeding=input_feeding,
-        dropout=dropout,
+        dropout=(0.3 if len(pairs.train) < 10_000 else 0.1) if dropout is None else dropout,
     )
     with TrainingDisplay(translator, pairs) as display:
         outcome = run(
@@ -171,7 +183,10 @@ def train(
             report=display.report,
         )
     if outcome.stopped_by == "interrupt":
-        typer.echo(f"Stopped. Go on with --resume and the same options; {_kept(to)}", err=True)
+        kept = "no model was evaluated yet"
+        if outcome.position.best is not None:
+            kept = f"the best model so far is in {to}"
+        typer.echo(f"Stopped. Go on with --resume and the same options; {kept}.", err=True)
         raise typer.Exit(130)
     best = Translator.from_pretrained(to)
     result = {
@@ -190,9 +205,30 @@ def train(
     typer.echo(json.dumps(result) if as_json else _told(result))
 
 
-def _check_folder(to: Path, resume: bool, overwrite: bool) -> None:
-    from regard.training.checkpoint import path_in
+def _has_bf16() -> bool:
+    import torch
 
+    if torch.cuda.is_available():
+        return torch.cuda.is_bf16_supported()
+    known = torch.cpu.get_capabilities()
+    return bool(known.get("amx_bf16") or known.get("avx512_bf16") or known.get("bf16"))
+
+
+def _check_folder(to: Path, resume: bool, overwrite: bool) -> None:
+    from regard.training.checkpoint import check_there, path_in
+
+    if resume and overwrite:
+        raise ValueError(
+            "--resume and --overwrite: one goes on with what is in MODEL_DIR, the other starts "
+            "again. Choose one."
+        )
+    existing = next(path for path in (to, *to.absolute().parents) if path.exists())
+    if not existing.is_dir():
+        raise ValueError(f"--to {to}: {existing} is a file, not a folder. Choose another --to.")
+    if not os.access(existing, os.W_OK | os.X_OK):
+        raise ValueError(f"--to {to}: nothing can be written to {existing}. Choose another --to.")
+    if resume:
+        check_there(path_in(to))
     if resume or overwrite:
         return
     if path_in(to).exists():
@@ -204,12 +240,6 @@ def _check_folder(to: Path, resume: bool, overwrite: bool) -> None:
         raise ValueError(
             f"{to} already holds a model. Replace it with --overwrite, or choose another --to."
         )
-
-
-def _kept(to: Path) -> str:
-    if (to / "model.safetensors").exists():
-        return f"the best model so far is in {to}."
-    return "no model was evaluated yet."
 
 
 def _told(result: dict[str, object]) -> str:

@@ -42,7 +42,7 @@ def recurrent_additive(
     state_bias: Tensor,
     hidden_positions: Tensor | None = None,
 ) -> Recurrence:
-    """Run the recurrence.
+    """Run the recurrence, in the dtype of the weights, under autocast too.
 
     Args:
         inputs: ``(batch, target_len, 3 * hidden_dim)``, what the tokens contribute to the gates
@@ -58,18 +58,26 @@ def recurrent_additive(
     """
     hidden_dim = initial.shape[-1]
     gate_bias = torch.cat([state_bias[: 2 * hidden_dim], torch.zeros_like(state_bias[:hidden_dim])])
-    states, contexts, weights = _Scan.apply(  # type: ignore[no-untyped-call]
-        (inputs + gate_bias).transpose(0, 1).contiguous(),  # time first: each step is one block
-        initial,
-        2 * key,
-        value.contiguous(),
-        2 * v,
-        torch.cat([2 * query_weight, state_weight]).t().contiguous(),
-        context_weight.t().contiguous(),
-        state_bias[2 * hidden_dim :],
-        hidden_positions,
+    inputs, initial, key, value, v = (
+        tensor.to(query_weight.dtype) for tensor in (inputs, initial, key, value, v)
     )
+    with _no_autocast(initial):
+        states, contexts, weights = _Scan.apply(  # type: ignore[no-untyped-call]
+            (inputs + gate_bias).transpose(0, 1).contiguous(),  # time first: a step is one block
+            initial,
+            2 * key,
+            value.contiguous(),
+            2 * v,
+            torch.cat([2 * query_weight, state_weight]).t().contiguous(),
+            context_weight.t().contiguous(),
+            state_bias[2 * hidden_dim :],
+            hidden_positions,
+        )
     return Recurrence(states.transpose(0, 1), contexts.transpose(0, 1), weights.transpose(0, 1))
+
+
+def _no_autocast(tensor: Tensor) -> torch.autocast:
+    return torch.autocast(tensor.device.type, enabled=False)
 
 
 class _Scan(torch.autograd.Function):
@@ -118,9 +126,10 @@ class _Scan(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
         arguments = ctx.saved_tensors
-        if torch.is_grad_enabled():  # gradients of gradients are asked for
-            return _differentiable_backward(arguments, grads)
-        return _backward(arguments, ctx.kept, grads)
+        with _no_autocast(grads[0]):
+            if torch.is_grad_enabled():  # gradients of gradients are asked for
+                return _differentiable_backward(arguments, grads)
+            return _backward(arguments, ctx.kept, grads)
 
 
 def _backward(

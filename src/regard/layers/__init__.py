@@ -9,7 +9,7 @@ from regard.layers.decoders import (
     LuongDecoder,
     Step,
 )
-from regard.layers.dropout import LockedDropout, dropout_from
+from regard.layers.dropout import LockedDropout, dropout_from, scale_dropout
 from regard.layers.embedding import WindowEmbedding
 from regard.layers.encoder import Encoded, RecurrentEncoder
 from regard.layers.recurrence import CELLS
@@ -28,4 +28,5 @@ __all__ = [
     "Step",
     "WindowEmbedding",
     "dropout_from",
+    "scale_dropout",
 ]

@@ -24,17 +24,30 @@ class LockedDropout(nn.Module):
     def __init__(self, p: float) -> None:
         super().__init__()
         self.p = p
+        self.share = 1.0
 
     def forward(self, inputs: Float[Tensor, "*batch dim"]) -> Tensor:
         """The inputs, with channels dropped and the others scaled up while training."""
-        if not self.training or self.p == 0.0:
+        p = self.p * self.share
+        if not self.training or p == 0.0:
             return inputs
         shape = (inputs.shape[0], *(1,) * (inputs.dim() - 2), inputs.shape[-1])
-        keep = inputs.new_empty(shape).bernoulli_(1.0 - self.p, generator=_GENERATOR.get())
-        return inputs * keep.div_(1.0 - self.p)
+        keep = inputs.new_empty(shape).bernoulli_(1.0 - p, generator=_GENERATOR.get())
+        return inputs * keep.div_(1.0 - p)
 
     def extra_repr(self) -> str:
         return f"p={self.p}"
+
+
+def scale_dropout(module: nn.Module, share: float) -> None:
+    """Let every dropout inside drop this share of what it was built for.
+
+    Rising from 0 to 1 over a run, it lets the first epochs learn at full speed, when nothing can
+    be overfitted yet. (Morerio et al. 2017, arXiv:1703.06229, with a straight line.)
+    """
+    for part in module.modules():
+        if isinstance(part, LockedDropout):
+            part.share = share
 
 
 @contextmanager

@@ -35,6 +35,7 @@ class RecurrentEncoder(nn.Module):
         dropout: on embeddings, between layers, and on the states.
         window: embed each token together with its neighbours; see :class:`WindowEmbedding`.
 
+    >>> import torch
     >>> encoder = RecurrentEncoder(vocab_size=10, embed_dim=4, hidden_dim=3)
     >>> encoded = encoder(torch.tensor([[5, 6, 7], [8, 9, 0]]), torch.tensor([3, 2]))
     >>> encoded.states.shape, encoded.final.shape

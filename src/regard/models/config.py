@@ -29,7 +29,7 @@ class Seq2SeqConfig:
         attn_dim: width inside the additive and concat scores; None for half of ``hidden_dim``.
         encoder_layers, decoder_layers: recurrent layers of each.
         bidirectional: whether the encoder also reads backwards.
-        dropout: on embeddings, between layers, and before the output.
+        dropout: on embeddings, between layers, and before the output; training rises to it from 0.
         input_feeding: Luong's decoder also reads the attentional state of the step before.
 
     Raises:
@@ -41,7 +41,7 @@ class Seq2SeqConfig:
     attention: str = "additive"
     decoder: str = "bahdanau"
     cell: str = "gru"
-    embed_dim: int = 128
+    embed_dim: int = 64
     window: int = 5
     hidden_dim: int = 256
     encoder_dim: int | None = None
@@ -49,7 +49,7 @@ class Seq2SeqConfig:
     encoder_layers: int = 1
     decoder_layers: int = 1
     bidirectional: bool = True
-    dropout: float = 0.2
+    dropout: float = 0.1
     input_feeding: bool = False
 
     def __post_init__(self) -> None:

@@ -85,9 +85,9 @@ def errors_as_damage(path: str | PathLike[str]) -> Iterator[None]:
     try:
         yield
     except (ValueError, OSError, SafetensorError, RuntimeError) as error:  # RuntimeError: shapes
-        reason = " ".join(str(error).split())
+        reason = " ".join(str(error).split())[:300].rstrip(".")
         raise ModelFolderError(
-            f"model folder {path} cannot be used: {reason[:300]} "
+            f"model folder {path} cannot be used: {reason}. "
             "Its files are damaged or not a model of regard. Train it again, or restore a copy."
         ) from None
 
@@ -104,7 +104,9 @@ def write_atomically(path: Path, content: bytes) -> None:
         os.umask(umask)
         Path(temporary).chmod(0o666 & ~umask)  # mkstemp makes files private
         Path(temporary).replace(path)
-    except BaseException:
+    except BaseException as error:
+        if isinstance(error, OSError) and error.strerror and error.filename is None:
+            error.filename = str(path)  # a full disk does not say where
         Path(temporary).unlink(missing_ok=True)
         raise
 

@@ -30,11 +30,26 @@ class Position(NamedTuple):
     """Word errors and token errors of the best evaluation."""
     best_updates: int = 0
     evaluations_since_best: int = 0
+    evaluated_updates: int = 0
+    """Updates at the last evaluation."""
 
 
 def path_in(model_folder: Path) -> Path:
     """Where a model folder keeps its checkpoint while it is being trained."""
     return model_folder / "training.safetensors"
+
+
+def check_there(path: Path) -> None:
+    """Refuse to resume where nothing was interrupted.
+
+    Raises:
+        ModelFolderError: there is no checkpoint.
+    """
+    if not path.is_file():
+        raise ModelFolderError(
+            f"{path} does not exist: there is no unfinished training to resume in {path.parent}. "
+            "Leave out --resume to start one."
+        )
 
 
 def write(
@@ -75,17 +90,14 @@ def read(
     Raises:
         ModelFolderError: there is no checkpoint, it is damaged, or another run wrote it.
     """
-    if not path.is_file():
-        raise ModelFolderError(
-            f"{path} does not exist: there is no unfinished training to resume in {path.parent}. "
-            "Leave out --resume to start one."
-        )
+    check_there(path)
     try:
         with safe_open(path, "pt") as file:
             described = file.metadata() or {}
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
         position = Position(**json.loads(described["position"]))
         saved_run = json.loads(described["run"])
+        generators = tensors["generators"]
     except (SafetensorError, OSError, KeyError, TypeError, ValueError) as error:
         raise ModelFolderError(
             f"{path} is damaged or no checkpoint: {error}. Start again without --resume."
@@ -101,7 +113,7 @@ def read(
     if position.best is not None:  # JSON has made a list of it
         words, tokens = position.best
         position = position._replace(best=(words, tokens))
-    return position, tensors["generators"]
+    return position, generators
 
 
 def _below(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:

@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from torch.optim.swa_utils import AveragedModel
 
 from regard.kernels import Workers
+from regard.layers import scale_dropout
 from regard.models import Translator
 from regard.text import Batch, BatchLoader, Pair
 from regard.training import checkpoint
@@ -79,6 +80,8 @@ def train(
         run = _Run(translator, train_pairs, dev_pairs, to, options, report, workers)
         if resume:
             run.restore()
+        else:
+            run.begin()
         return run.finish(run.go(interrupt))
 
 
@@ -105,11 +108,11 @@ class _Run:
             seed=options.seed,
         )
         self.epochs = options.planned_epochs(len(train_pairs))
+        self.peak = options.planned_learning_rate(len(train_pairs))
         self.evaluate_every = options.evaluate_every or max(len(self.loader), 200)
 
-        self.accelerator = Accelerator(
-            cpu=not torch.cuda.is_available(), mixed_precision=options.mixed_precision
-        )
+        # its mixed_precision would hold for every later run in this process: see logits
+        self.accelerator = Accelerator(cpu=not torch.cuda.is_available())
         network = translator.network.to(self.accelerator.device)
         self.average = AveragedModel(
             network, multi_avg_fn=partial(_move_average, decay=options.average)
@@ -125,7 +128,7 @@ class _Run:
         self.network, self.optimizer = self.accelerator.prepare(network, optimizer)
         self.parameters = list(network.parameters())
         self.gradients = GradientWorkers(
-            lambda *batch: self.network(*batch).logits,
+            self.logits,
             self.parameters,
             workers=workers,
             label_smoothing=options.label_smoothing,
@@ -158,7 +161,8 @@ class _Run:
             return "interrupt"
         if self.epochs is not None and self.position.epoch >= self.epochs:
             return "epochs"
-        if self.options.minutes is not None and self.seconds() >= 60 * self.options.minutes:
+        minutes = self.options.minutes
+        if minutes is not None and self.seconds() >= 60 * minutes and self.position.updates > 0:
             return "minutes"
         patience = self.options.patience
         if patience is not None and self.position.evaluations_since_best >= patience:
@@ -168,19 +172,21 @@ class _Run:
     def update(self, batch: Batch) -> None:
         """One gradient step."""
         batch = Batch(*(tensor.to(self.accelerator.device) for tensor in batch))
-        rate = learning_rate(
-            self.fraction(), peak=self.options.learning_rate, warmup=self.options.warmup
-        )
+        rate = learning_rate(self.fraction(), peak=self.peak, warmup=self.options.warmup)
         for group in self.optimizer.param_groups:
             group["lr"] = rate
+        scale_dropout(self.network, self.fraction())
         self.network.train()
         loss = self.gradients(batch)
         nn.utils.clip_grad_norm_(self.parameters, self.options.clip_norm)
         if not math.isfinite(loss):
+            kept = "No model was kept yet."
+            if self.position.best is not None:
+                kept = f"The best model so far is kept in {self.to}."
             raise FloatingPointError(
                 f"training: the loss is {loss} at update {self.position.updates}, with "
-                f"learning_rate={self.options.learning_rate}. The best model so far is kept in "
-                f"{self.to}. Try a learning rate of {self.options.learning_rate / 3:.1g}."
+                f"learning_rate={self.peak:.2g}. {kept} Try a learning rate of "
+                f"{self.peak / 3:.1g}."
             )
         self.optimizer.step()
         self.average.update_parameters(self.accelerator.unwrap_model(self.network))
@@ -195,6 +201,12 @@ class _Run:
         self.recent_pairs += len(batch.source)
         self.report(self.progress())
 
+    def logits(self, source: Tensor, source_lengths: Tensor, target_in: Tensor) -> Tensor:
+        """The network's, in the precision asked for."""
+        is_mixed = self.options.mixed_precision == "bf16"
+        with torch.autocast(self.accelerator.device.type, torch.bfloat16, enabled=is_mixed):
+            return self.network(source, source_lengths, target_in).logits
+
     def evaluate(self) -> None:
         """Score the averaged weights on dev data, keep them if they are the best, checkpoint."""
         progress = self.progress()
@@ -204,6 +216,7 @@ class _Run:
             max_sources=self.options.max_dev,
             workers=self.workers,
         )
+        self.position = self.position._replace(evaluated_updates=self.position.updates)
         errors = (dev.word_errors, dev.token_errors)
         is_best = self.position.best is None or errors < self.position.best
         if is_best:
@@ -225,7 +238,7 @@ class _Run:
         """Evaluate what was not evaluated yet; keep the checkpoint only if there is more to do."""
         if stopped_by == "interrupt":
             self.checkpoint()
-        elif self.recent_updates > 0:
+        elif self.position.best is None or self.position.updates > self.position.evaluated_updates:
             self.evaluate()
         if stopped_by != "interrupt":
             checkpoint.path_in(self.to).unlink(missing_ok=True)
@@ -258,6 +271,12 @@ class _Run:
             pairs_per_second=self.recent_pairs / max(1e-9, time.monotonic() - self.recent_start),
         )
 
+    def begin(self) -> None:
+        """Make the folder; what another run left there to resume is gone, its model stays."""
+        self.to.mkdir(parents=True, exist_ok=True)
+        checkpoint.path_in(self.to).unlink(missing_ok=True)
+        (self.to / "training.jsonl").unlink(missing_ok=True)
+
     def restore(self) -> None:
         """Go on from the checkpoint in the model's folder."""
         self.position, generators = checkpoint.read(
@@ -271,7 +290,6 @@ class _Run:
 
     def checkpoint(self) -> None:
         """Write where the run stands."""
-        self.to.mkdir(parents=True, exist_ok=True)
         checkpoint.write(
             checkpoint.path_in(self.to),
             position=self.position._replace(seconds=self.seconds()),

@@ -1,5 +1,6 @@
 """How to train, as plain data with defaults that serve small data and large."""
 
+import math
 from dataclasses import dataclass
 
 import torch
@@ -15,7 +16,8 @@ class TrainingOptions:
         minutes: stop after so much wall-clock time, evaluations included.
         batch_size: pairs per update; None for one that leaves small data enough updates.
         max_tokens: most pairs times positions in a batch; longer sequences get smaller batches.
-        learning_rate: its peak, after the warm-up.
+        learning_rate: its peak, after the warm-up; None for 3e-3 at 128 pairs an update, and in
+            proportion to the square root of their number.
         warmup: fraction of the budget over which the rate rises from 0.
         label_smoothing: share of the target distribution spread over the whole vocabulary.
         clip_norm: largest norm of a gradient.
@@ -37,7 +39,7 @@ class TrainingOptions:
     minutes: float | None = None
     batch_size: int | None = None
     max_tokens: int = 8192
-    learning_rate: float = 3e-3
+    learning_rate: float | None = None
     warmup: float = 0.03
     label_smoothing: float = 0.1
     clip_norm: float = 2.0
@@ -67,11 +69,13 @@ class TrainingOptions:
         for name in ("minutes", "learning_rate", "clip_norm"):
             given = getattr(self, name)
             if given is not None and not 0.0 < given < float("inf"):
-                raise ValueError(f"{name}={given}. It must be above 0.")
+                raise ValueError(f"{name}={given}. It must be above 0, and finite.")
         for name in ("warmup", "label_smoothing", "weight_decay", "average"):
             given = getattr(self, name)
             if not 0.0 <= given < 1.0:
                 raise ValueError(f"{name}={given}. It must be at least 0 and below 1.")
+        if self.seed >= 2**32:
+            raise ValueError(f"seed={self.seed}. It must be below 2**32.")
         if self.mixed_precision not in ("no", "bf16"):
             raise ValueError(
                 f"mixed_precision={self.mixed_precision!r} is unknown. Choose 'no' or 'bf16'."
@@ -92,7 +96,13 @@ class TrainingOptions:
         return min(torch.get_num_threads(), max(1, self.planned_batch_size(num_pairs) // 32))
 
     def planned_batch_size(self, num_pairs: int) -> int:
-        """Pairs per update: as given, or 16 to 128, so that an epoch has some 50 updates."""
+        """Pairs per update: as given, or 16 to 128, so that an epoch has some 25 updates."""
         if self.batch_size is not None:
             return self.batch_size
-        return min(128, max(16, num_pairs // 50))
+        return min(128, max(16, num_pairs // 25))
+
+    def planned_learning_rate(self, num_pairs: int) -> float:
+        """The peak: as given, or by the batch size."""
+        if self.learning_rate is not None:
+            return self.learning_rate
+        return 3e-3 * math.sqrt(self.planned_batch_size(num_pairs) / 128)

@@ -175,7 +175,7 @@ class BahdanauDecoder(Decoder):
     ) -> tuple[Tensor, Tensor | None, DecoderState]:
         assert state.key is not None
         context, weights, _ = attend(
-            state.hidden[0][-1].unsqueeze(1),  # s(t-1)
+            state.hidden[0][-1].unsqueeze(1).to(state.value.dtype),  # s(t-1); autocast mixes dtypes
             state.key,
             state.value,
             score=self.score,

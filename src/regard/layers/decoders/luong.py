@@ -120,7 +120,7 @@ class LuongDecoder(Decoder):
         outputs, hidden = self.recurrence(embedded, state.hidden)
         assert state.key is not None
         context, weights, _ = attend(
-            outputs,  # s(t)
+            outputs.to(state.value.dtype),  # s(t); autocast mixes dtypes
             state.key,
             state.value,
             score=self.score,

@@ -1,0 +1,1 @@
+"""Speed, measured beside named peers in the same run. ``python -m benchmarks`` runs all of it."""
