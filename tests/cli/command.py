@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import threading
 from typing import NamedTuple
 from unittest import mock
 
@@ -50,13 +51,17 @@ def run(*arguments, stdin=b""):
 def start(*arguments, stdout=subprocess.PIPE, **environment):
     """`python -m regard ARGUMENTS`, its three streams as pipes of bytes if no other is given."""
     inherited = {name: value for name, value in os.environ.items() if name != "PYTHONIOENCODING"}
-    return subprocess.Popen(
+    process = subprocess.Popen(
         [sys.executable, "-m", "regard", *map(str, arguments)],
         stdin=subprocess.PIPE,
         stdout=stdout,
         stderr=subprocess.PIPE,
         env=inherited | {"OMP_NUM_THREADS": "1"} | environment,
     )
+    watchdog = threading.Timer(120, process.kill)  # so that waiting in vain is a failure
+    watchdog.daemon = True
+    watchdog.start()
+    return process
 
 
 def finish(process, stdin=b""):

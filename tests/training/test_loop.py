@@ -83,6 +83,27 @@ def test_an_interrupted_run_goes_on_to_the_same_numbers(tmp_path, at_update, num
     assert_same_weights(weights_in(tmp_path / "whole"), weights_in(tmp_path / "parts"))
 
 
+@pytest.mark.parametrize("evaluated", [True, False])
+def test_a_run_interrupted_after_its_last_update_is_evaluated_there_once(tmp_path, evaluated):
+    from dataclasses import replace
+
+    last = run(tmp_path / "whole").position.updates
+    options = replace(OPTIONS, evaluate_every=last if evaluated else last - 5)
+    run(tmp_path / "whole", options)
+
+    def interrupt(progress):
+        if progress.updates == last and (progress.dev is not None) == evaluated:
+            signal.raise_signal(signal.SIGINT)
+
+    assert run(tmp_path / "parts", options, report=interrupt).stopped_by == "interrupt"
+    assert run(tmp_path / "parts", options, make_translator(seed=5), resume=True)
+    for folder in ("whole", "parts"):
+        log = (tmp_path / folder / "training.jsonl").read_text().splitlines()
+        updates = [json.loads(line)["updates"] for line in log]
+        assert updates == ([last] if evaluated else [last - 5, last])
+    assert_same_weights(weights_in(tmp_path / "whole"), weights_in(tmp_path / "parts"))
+
+
 def test_a_killed_run_goes_on_from_its_last_evaluation_to_the_same_numbers(tmp_path):
     run(tmp_path / "whole")
 
