@@ -25,6 +25,7 @@ EQUAL = {
     "attn_dim": WIDTH,
     "window": 1,
     "dropout": 0.1,
+    "source_summary": False,
 }
 OURS = {
     "bahdanau, gru": EQUAL | {"decoder": "bahdanau", "attention": "additive", "cell": "gru"},
@@ -59,11 +60,11 @@ def ours(pairs: list[Pair], choices: dict[str, object]) -> float:
     return (last - first) * len(pairs) / (end - start)
 
 
-def joeynmt(python: Path, data: Path) -> float:
-    """Pairs per second of JoeyNMT's own loop, length-bucketed: its best order."""
+def joeynmt(python: Path, data: Path, order: str) -> float:
+    """Pairs per second of JoeyNMT's own loop; ``bucketed`` by length is its best order."""
     script = Path(__file__).parent / "peers" / "joeynmt_training.py"
     command = [
-        str(python), str(script), str(data), "--json", "--order", "bucketed", "--rounds", "1",
+        str(python), str(script), str(data), "--json", "--order", order, "--rounds", "1",
         "--updates", str(UPDATES), "--warmup", str(WARMUP), "--batch-size", str(BATCH),
         "--embed-dim", str(WIDTH), "--hidden-dim", str(WIDTH),
     ]  # fmt: skip
@@ -76,7 +77,9 @@ def compare(pairs: list[Pair], data: Path, peer: Path | None, rounds: int) -> No
     speeds: dict[str, list[float]] = {}
     for _ in range(rounds):
         if peer is not None:
-            speeds.setdefault("JoeyNMT, gru + bahdanau", []).append(joeynmt(peer, data))
+            for order in ("bucketed", "shuffled"):
+                name = f"JoeyNMT, gru + bahdanau, {order}"
+                speeds.setdefault(name, []).append(joeynmt(peer, data, order))
         for name, choices in OURS.items():
             speeds.setdefault(name, []).append(ours(pairs, choices))
     base = next(iter(speeds.values()))
@@ -85,6 +88,6 @@ def compare(pairs: list[Pair], data: Path, peer: Path | None, rounds: int) -> No
     for name, values in speeds.items():
         ratios = [value / other for value, other in zip(values, base, strict=True)]
         print(
-            f"  {name:28} {median(values):8,.0f} pairs/s ({min(values):,.0f} to {max(values):,.0f})"
+            f"  {name:36} {median(values):8,.0f} pairs/s ({min(values):,.0f} to {max(values):,.0f})"
             f"   x {median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})"
         )

@@ -14,6 +14,7 @@ from safetensors.torch import load_file
 from regard import training
 from regard.models import ATTENTIONS, DECODERS, Translator
 from regard.models.config import Seq2SeqConfig
+from regard.text import load_dataset
 from tests.cli.command import TINY, error_of, finish, run, start, usage_error_of
 
 
@@ -218,6 +219,8 @@ def test_the_shortest_budget_still_leaves_a_model(files, tmp_path):
         (("--decoder-layers", 3), "decoder_layers", 3),
         (("--no-bidirectional",), "bidirectional", False),
         (("--decoder", "luong", "--input-feeding"), "input_feeding", True),
+        ((), "source_summary", True),
+        (("--no-source-summary",), "source_summary", False),
         (("--dropout", 0.05), "dropout", 0.05),
     ],
     ids=str,
@@ -252,6 +255,11 @@ def test_length_is_the_length_of_the_synthetic_tasks(asked, task):
     solve = {"copy": list, "reverse": lambda s: s[::-1], "sort": sorted}[task]
     assert len(pair.source.split()) == 7
     assert pair.target.split() == solve(pair.source.split())
+
+
+def test_num_pairs_is_the_size_of_the_synthetic_tasks(asked):
+    given = asked("--length", 2, "--num-pairs", 300, *TINY, data=("copy",))
+    assert given.train == load_dataset("copy", length=2, num_pairs=300).train
 
 
 @pytest.mark.slow
@@ -323,7 +331,7 @@ def test_windows_line_ends_a_byte_order_mark_and_no_last_newline_are_accepted(as
         (("--seed", -1), r"seed=-1\. It must be at least 0"),
         (("--seed", 10**20), r"seed=1\d+\. It must be below 2\*\*32"),
         (("--source-tokens", "letters"), r"none named 'letters'.*characters, whitespace"),
-        (("--length", 5), r"--length is for the synthetic data sets copy, reverse, sort\. Leave"),
+        (("--length", 5), r"--length 5 is for the synthetic data sets copy, reverse, sort\. Leave"),
         (("--test", "missing.tsv"), r"missing\.tsv: No such file or directory"),
         (("--resume",), r"no unfinished training to resume in .*Leave out --resume"),
         (("--resume", "--overwrite"), r"--resume and --overwrite: .*Choose one"),
@@ -403,9 +411,10 @@ def test_what_is_neither_file_nor_built_in_is_told_what_there_is(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("cmudict", "--length", 5), r"--length is for .*copy, reverse, sort"),
+        (("cmudict", "--length", 5), r"--length 5 is for .*copy, reverse, sort"),
         (("copy", "--dev", "dev.tsv"), r"--dev and --test with the built-in data set 'copy'"),
-        (("copy", "--length", 2), r"Raise length"),
+        (("cmudict", "--num-pairs", 5), r"--num-pairs 5 is for .*copy, reverse, sort"),
+        (("copy", "--length", 2), r"Raise length .*or give num_pairs <= 338"),
         (("copy", "--length", -2), r"Give length >= 1"),
     ],
     ids=str,

@@ -28,8 +28,8 @@ def make(batch, source_len, target_len, padded, **score_choices):
 
 
 def read(decoder, encoded, tokens, name):
-    embedded = decoder.embedding(tokens)
-    return getattr(decoder, name)(embedded, decoder.begin(encoded), True)
+    projected = decoder.cells.project_inputs(decoder.embedding(tokens))
+    return getattr(decoder, name)(projected, decoder.begin(encoded), True)
 
 
 @pytest.mark.parametrize("choices", [{}, {"bias": True}, {"normalized": True}], ids=str)

@@ -21,7 +21,15 @@ from regard.layers import (
 )
 
 SCORES = tuple(scores.NAMES)
-KINDS = ("fixed", "bahdanau", "luong", "luong+feeding")
+KINDS = (
+    "fixed",
+    "bahdanau",
+    "bahdanau+summary",
+    "luong",
+    "luong+feeding",
+    "luong+summary",
+    "luong+feeding+summary",
+)
 VOCAB, EMBED, HIDDEN, STATE = 9, 4, 6, 6
 TOKENS = torch.tensor([[2, 4, 5, 6], [2, 7, 8, 4]])
 
@@ -46,9 +54,10 @@ def make_decoder(kind, score="additive", cell="gru", num_layers=2):
     if kind == "fixed":
         return FixedContextDecoder(**sizes).double().eval()
     sizes["score"] = scores.make_score(score, query_dim=HIDDEN, key_dim=STATE, attn_dim=5)
-    if kind == "bahdanau":
+    sizes["source_summary"] = "summary" in kind
+    if "bahdanau" in kind:
         return BahdanauDecoder(**sizes).double().eval()
-    return LuongDecoder(**sizes, input_feeding=kind == "luong+feeding").double().eval()
+    return LuongDecoder(**sizes, input_feeding="feeding" in kind).double().eval()
 
 
 def decoders():
@@ -81,7 +90,7 @@ def test_perturbing_the_current_token_moves_luongs_weights_and_not_bahdanaus(kin
     after = decoder(encoded, perturbed, need_weights=True).weights
     torch.testing.assert_close(after[:, :step], before[:, :step])  # the past is the past
     moved = (after[:, step] - before[:, step]).abs().max()
-    if kind == "bahdanau":
+    if "bahdanau" in kind:
         assert moved == 0.0
         assert (after[:, step + 1] - before[:, step + 1]).abs().max() > 1e-9
     else:
@@ -151,8 +160,9 @@ def numpy_gru(cells, projected, context, state):
     return (1 - z) * n + z * state
 
 
-def test_bahdanau_decodes_as_the_formula_says():
-    decoder, encoded = make_decoder("bahdanau", num_layers=1), make_encoded()
+@pytest.mark.parametrize("kind", ["bahdanau", "bahdanau+summary"])
+def test_bahdanau_decodes_as_the_formula_says(kind):
+    decoder, encoded = make_decoder(kind, num_layers=1), make_encoded()
     result = decoder(encoded, TOKENS, need_weights=True)
     W, U, v = (
         p.detach().numpy()
@@ -166,22 +176,31 @@ def test_bahdanau_decodes_as_the_formula_says():
             np.testing.assert_allclose(
                 result.weights[row, t, :length].detach(), weights, atol=1e-12
             )
-            projected = decoder.cells.project_inputs(decoder.embedding(TOKENS[row, t]))
+            embedded, final = decoder.embedding(TOKENS[row, t]), encoded.final[-1, row]
+            projected = decoder.cells.from_inputs(embedded)
+            if "summary" in kind:
+                projected = projected + decoder.cells.from_summary.weight @ final
             s = numpy_gru(decoder.cells, projected.detach().numpy(), context, s)
-            logits = decoder.readout(
-                torch.from_numpy(s), decoder.embedding(TOKENS[row, t]), torch.from_numpy(context)
-            )
+            joined = torch.cat([torch.from_numpy(s), embedded, torch.from_numpy(context)])
+            pairs = decoder.readout.to_pairs(joined)
+            if "summary" in kind:
+                pairs = pairs + decoder.readout.from_summary.weight @ final
+            logits = decoder.readout.to_logits(pairs.view(-1, 2).max(-1).values)
             torch.testing.assert_close(result.logits[row, t], logits)
 
 
-def test_luong_decodes_as_the_formula_says():
-    decoder, encoded = make_decoder("luong", "general", "lstm", num_layers=1), make_encoded()
+@pytest.mark.parametrize("kind", ["luong", "luong+summary"])
+def test_luong_decodes_as_the_formula_says(kind):
+    decoder, encoded = make_decoder(kind, "general", "lstm", num_layers=1), make_encoded()
     result = decoder(encoded, TOKENS, need_weights=True)
     W = decoder.score.weight.detach().numpy()
-    peer = torch.nn.LSTM(EMBED, HIDDEN, batch_first=True).double()
+    inputs = decoder.embedding(TOKENS)
+    if "summary" in kind:
+        inputs = torch.cat([inputs, encoded.final[-1][:, None].repeat(1, TOKENS.shape[1], 1)], -1)
+    peer = torch.nn.LSTM(inputs.shape[-1], HIDDEN, batch_first=True).double()
     peer.load_state_dict(decoder.recurrence.layers[0].state_dict())
     hidden = tuple(part.contiguous() for part in decoder.initial(encoded.final))
-    outputs, _ = peer(decoder.embedding(TOKENS), hidden)
+    outputs, _ = peer(inputs, hidden)
     for row, length in enumerate((5, 3)):
         for t in range(TOKENS.shape[1]):
             s = outputs[row, t].detach().numpy()

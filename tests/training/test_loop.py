@@ -2,6 +2,7 @@
 
 import json
 import signal
+from dataclasses import replace
 
 import pytest
 import torch
@@ -43,8 +44,6 @@ def assert_same_weights(one, other):
 
 @pytest.mark.parametrize("num_workers", [1, 2])
 def test_the_same_seed_gives_the_same_model(tmp_path, num_workers):
-    from dataclasses import replace
-
     options = replace(OPTIONS, num_workers=num_workers)
     run(tmp_path / "one", options)
     torch.manual_seed(99)  # the run must not depend on what was drawn before it
@@ -66,8 +65,6 @@ class Stop(Exception):
 @pytest.mark.parametrize("num_workers", [1, 2])
 @pytest.mark.parametrize("at_update", [7, 10, 23])
 def test_an_interrupted_run_goes_on_to_the_same_numbers(tmp_path, at_update, num_workers):
-    from dataclasses import replace
-
     options = replace(OPTIONS, num_workers=num_workers)
     run(tmp_path / "whole", options)
 
@@ -85,7 +82,6 @@ def test_an_interrupted_run_goes_on_to_the_same_numbers(tmp_path, at_update, num
 
 @pytest.mark.parametrize("evaluated", [True, False])
 def test_a_run_interrupted_after_its_last_update_is_evaluated_there_once(tmp_path, evaluated):
-    from dataclasses import replace
 
     last = run(tmp_path / "whole").position.updates
     options = replace(OPTIONS, evaluate_every=last if evaluated else last - 5)
@@ -130,7 +126,6 @@ def test_a_finished_run_leaves_no_checkpoint(tmp_path):
 
 
 def test_another_runs_checkpoint_is_refused_by_name_of_what_differs(tmp_path):
-    from dataclasses import replace
 
     def kill(progress):
         if progress.updates == 11:
@@ -161,8 +156,6 @@ def test_the_best_model_by_dev_score_is_the_one_kept(tmp_path):
 
 
 def test_patience_stops_a_run_that_no_longer_improves(tmp_path):
-    from dataclasses import replace
-
     options = replace(OPTIONS, epochs=50, patience=2, learning_rate=1e-9, evaluate_every=3)
     outcome = run(tmp_path, options)
     assert outcome.stopped_by == "patience"
@@ -170,7 +163,6 @@ def test_patience_stops_a_run_that_no_longer_improves(tmp_path):
 
 
 def test_minutes_bound_the_time(tmp_path):
-    from dataclasses import replace
 
     outcome = run(tmp_path, replace(OPTIONS, epochs=None, minutes=0.02))
     assert outcome.stopped_by == "minutes"

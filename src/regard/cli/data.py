@@ -27,6 +27,7 @@ def load(
     dev: Path | None,
     test: Path | None,
     length: int | None,
+    num_pairs: int | None,
     source_tokens: str | None,
     target_tokens: str | None,
     skip_bad_lines: bool,
@@ -42,9 +43,9 @@ def load(
                 f"--dev and --test with the built-in data set {data!r}, which has its own. "
                 "Leave them out, or give a file of pairs as DATA."
             )
-        if length is not None and data not in TASKS:
-            raise _length_refused()
-        built_in = load_dataset(data, length=length)
+        if data not in TASKS:
+            _refuse_task_options(length=length, num_pairs=num_pairs)
+        built_in = load_dataset(data, length=length, num_pairs=num_pairs)
         return Data(
             built_in.train,
             built_in.dev,
@@ -57,8 +58,7 @@ def load(
             f"DATA {data!r} is neither a file nor a built-in data set. Give a file with one "
             f"'source TAB target' a line, or one of: {', '.join(DATASETS)}."
         )
-    if length is not None:
-        raise _length_refused()
+    _refuse_task_options(length=length, num_pairs=num_pairs)
     notes: list[str] = []
     train = read(Path(data), skip_bad_lines, notes)
     if dev is None:
@@ -83,8 +83,13 @@ def read(path: Path, skip_bad_lines: bool, notes: list[str]) -> list[Pair]:
     return pairs.pairs
 
 
-def _length_refused() -> ValueError:
-    return ValueError(f"--length is for the synthetic data sets {', '.join(TASKS)}. Leave it out.")
+def _refuse_task_options(**options: int | None) -> None:
+    for name, given in options.items():
+        if given is not None:
+            raise ValueError(
+                f"--{name.replace('_', '-')} {given} is for the synthetic data sets "
+                f"{', '.join(TASKS)}. Leave it out."
+            )
 
 
 def _hold_out(path: Path, pairs: list[Pair], notes: list[str]) -> tuple[list[Pair], list[Pair]]:

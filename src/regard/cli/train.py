@@ -53,6 +53,12 @@ def train(
     input_feeding: Annotated[
         bool, typer.Option(help="Luong: feed the attentional state to the next step.")
     ] = False,
+    source_summary: Annotated[
+        bool,
+        typer.Option(
+            help="Decoder also reads the encoder's final state, which the papers' do not."
+        ),
+    ] = True,
     dropout: Annotated[
         float | None,
         typer.Option(help="Dropout probability. Default: 0.3 below 10,000 pairs, else 0.1."),
@@ -94,6 +100,9 @@ def train(
     ] = None,
     length: Annotated[
         int | None, typer.Option(help="Sequence length of copy, reverse and sort. Default: 10.")
+    ] = None,
+    num_pairs: Annotated[
+        int | None, typer.Option(help="Pairs of copy, reverse and sort. Default: 10000.")
     ] = None,
     skip_bad_lines: Annotated[
         bool, typer.Option("--skip-bad-lines", help="Leave out bad lines of DATA and count them.")
@@ -151,6 +160,7 @@ def train(
         dev=dev,
         test=test,
         length=length,
+        num_pairs=num_pairs,
         source_tokens=source_tokens,
         target_tokens=target_tokens,
         skip_bad_lines=skip_bad_lines,
@@ -170,6 +180,7 @@ def train(
         decoder_layers=decoder_layers,
         bidirectional=bidirectional,
         input_feeding=input_feeding,
+        source_summary=source_summary,
         dropout=(0.3 if len(pairs.train) < 10_000 else 0.1) if dropout is None else dropout,
     )
     with TrainingDisplay(translator, pairs) as display:

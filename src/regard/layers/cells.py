@@ -14,7 +14,8 @@ class ContextCells(nn.Module):
     """Stacked cells; the first reads ``[x ; context]``, the others the state of the one below.
 
     ``W [x ; context] = W_x x + W_c context``, and x is known for a whole training sequence before
-    the first step: ``project_inputs`` takes that part out of the loop in one product.
+    the first step: ``project_inputs`` takes that part out of the loop in one product. A summary of
+    the source, if ``summary_dim`` gives it a width, is one for all steps and is projected once.
 
     A GRU cell is torch's (reset gate after the product), an LSTM cell likewise:
 
@@ -31,6 +32,7 @@ class ContextCells(nn.Module):
         hidden_dim: int,
         num_layers: int = 1,
         dropout: float = 0.0,
+        summary_dim: int | None = None,
     ) -> None:
         super().__init__()
         if cell not in CELLS:
@@ -40,6 +42,9 @@ class ContextCells(nn.Module):
         gates_dim = _NUM_GATES[cell] * hidden_dim
         self.from_inputs = nn.Linear(input_dim, gates_dim)
         self.from_context = nn.Linear(context_dim, gates_dim, bias=False)
+        self.from_summary = (
+            None if summary_dim is None else nn.Linear(summary_dim, gates_dim, bias=False)
+        )
         self.from_below = nn.ModuleList(
             nn.Linear(hidden_dim, gates_dim) for _ in range(num_layers - 1)
         )
@@ -52,10 +57,13 @@ class ContextCells(nn.Module):
             init_recurrent(linear.weight, linear.bias)
 
     def project_inputs(
-        self, inputs: Float[Tensor, "*batch input_dim"]
+        self,
+        inputs: Float[Tensor, "*batch input_dim"],
+        summary: Float[Tensor, "*#batch summary_dim"] | None = None,
     ) -> Float[Tensor, "*batch gates_dim"]:
-        """What the inputs alone contribute to the first cell's gates."""
-        return self.from_inputs(inputs)
+        """What the inputs, and the summary, contribute to the first cell's gates."""
+        projected = self.from_inputs(inputs)
+        return projected if self.from_summary is None else projected + self.from_summary(summary)
 
     def forward(
         self,

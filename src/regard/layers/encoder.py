@@ -32,7 +32,8 @@ class RecurrentEncoder(nn.Module):
         embed_dim: width of an embedding.
         hidden_dim: width of one direction's state.
         num_layers, cell, bidirectional: of the recurrent layers.
-        dropout: on embeddings, between layers, and on the states.
+        dropout: on embeddings and between layers. Never on the states: a channel dropped there is
+            dropped from every key and every value, and models with attention learn slower for it.
         window: embed each token together with its neighbours; see :class:`WindowEmbedding`.
 
     >>> import torch
@@ -79,7 +80,7 @@ class RecurrentEncoder(nn.Module):
         padded = _is_padded(tokens, lengths)
         embedded = self.dropout(self.embedding(tokens, lengths))
         states, final = self.recurrence(embedded, lengths=lengths if padded else None)
-        return Encoded(self.dropout(states), final[0], Mask.lengths(lengths) if padded else None)
+        return Encoded(states, final[0], Mask.lengths(lengths) if padded else None)
 
 
 def _is_padded(tokens: Tensor, lengths: Tensor) -> bool:

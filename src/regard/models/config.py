@@ -31,6 +31,8 @@ class Seq2SeqConfig:
         bidirectional: whether the encoder also reads backwards.
         dropout: on embeddings, between layers, and before the output; training rises to it from 0.
         input_feeding: Luong's decoder also reads the attentional state of the step before.
+        source_summary: a decoder with attention also reads the encoder's final state at every step,
+            as the one without attention does. The papers' decoders do not.
 
     Raises:
         ValueError: an unknown name, a size below 1, or choices that exclude each other.
@@ -51,6 +53,7 @@ class Seq2SeqConfig:
     bidirectional: bool = True
     dropout: float = 0.1
     input_feeding: bool = False
+    source_summary: bool = True
 
     def __post_init__(self) -> None:
         for name, choices in (("attention", ATTENTIONS), ("decoder", DECODERS), ("cell", CELLS)):

@@ -78,6 +78,7 @@ def _decoder(config: Seq2SeqConfig) -> Decoder:
         key_dim=config.state_dim,
         attn_dim=config.score_dim,
     )
+    sizes |= {"score": score, "source_summary": config.source_summary}
     if config.decoder == "luong":
-        return LuongDecoder(**sizes, score=score, input_feeding=config.input_feeding)
-    return BahdanauDecoder(**sizes, score=score)
+        return LuongDecoder(**sizes, input_feeding=config.input_feeding)
+    return BahdanauDecoder(**sizes)

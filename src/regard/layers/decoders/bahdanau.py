@@ -34,6 +34,9 @@ class BahdanauDecoder(Decoder):
         vocab_size, embed_dim, hidden_dim, num_layers, cell, dropout: of the decoder.
         state_dim: width of the encoder's states.
         score: any score of query width ``hidden_dim`` and key width ``state_dim``.
+        source_summary: the cell and the readout also read the encoder's final state at every step,
+            as :class:`FixedContextDecoder` does, which is not in the paper: attention says what is
+            here, the summary what the whole was.
 
     >>> from regard import scores
     >>> from regard.layers import RecurrentEncoder
@@ -56,8 +59,11 @@ class BahdanauDecoder(Decoder):
         num_layers: int = 1,
         cell: str = "gru",
         dropout: float = 0.0,
+        source_summary: bool = False,
     ) -> None:
         super().__init__()
+        self.source_summary = source_summary
+        summary_dim = state_dim if source_summary else None
         self.embedding = nn.Embedding(vocab_size, embed_dim)
         self.dropout = LockedDropout(dropout)
         self.score = score
@@ -71,6 +77,7 @@ class BahdanauDecoder(Decoder):
             hidden_dim=hidden_dim,
             num_layers=num_layers,
             dropout=dropout,
+            summary_dim=summary_dim,
         )
         self.readout = MaxoutReadout(
             hidden_dim=hidden_dim,
@@ -78,6 +85,7 @@ class BahdanauDecoder(Decoder):
             context_dim=state_dim,
             vocab_size=vocab_size,
             dropout=dropout,
+            summary_dim=summary_dim,
         )
 
     def begin(self, encoded: Encoded) -> DecoderState:
@@ -87,6 +95,7 @@ class BahdanauDecoder(Decoder):
             value=encoded.states,
             key=self.score.prepare(encoded.states),
             may_attend=encoded.may_attend,
+            summary=encoded.final[-1] if self.source_summary else None,
         )
 
     def step(
@@ -95,9 +104,10 @@ class BahdanauDecoder(Decoder):
         """Read one token per example and predict the next."""
         embedded = self.dropout(self.embedding(tokens))
         context, weights, state = self._advance(
-            self.cells.project_inputs(embedded), state, need_weights
+            self.cells.project_inputs(embedded, state.summary), state, need_weights
         )
-        return Step(self.readout(state.hidden[0][-1], embedded, context), weights, state)
+        logits = self.readout(state.hidden[0][-1], embedded, context, state.summary)
+        return Step(logits, weights, state)
 
     def forward(
         self,
@@ -108,9 +118,12 @@ class BahdanauDecoder(Decoder):
     ) -> Decoded:
         """Read whole targets: only what depends on the step before stays inside the loop."""
         embedded = self.dropout(self.embedding(tokens))
+        state = self.begin(encoded)
+        summary = None if state.summary is None else state.summary[:, None]
         read = self._read_in_one_node if self._is_classical() else self._read_step_by_step
-        states, contexts, weights = read(embedded, self.begin(encoded), need_weights)
-        return Decoded(self.readout(states, embedded, contexts), weights)
+        projected = self.cells.project_inputs(embedded, summary)
+        states, contexts, weights = read(projected, state, need_weights)
+        return Decoded(self.readout(states, embedded, contexts, summary), weights)
 
     def _is_classical(self) -> bool:
         """Whether this is the paper's own decoder, for which there is a faster recurrence."""
@@ -123,7 +136,7 @@ class BahdanauDecoder(Decoder):
 
     def _read_in_one_node(
         self,
-        embedded: Float[Tensor, "batch target_len embed_dim"],
+        projected: Float[Tensor, "batch target_len gates_dim"],
         state: DecoderState,
         need_weights: bool,
     ) -> tuple[Tensor, Tensor, Tensor | None]:
@@ -134,7 +147,7 @@ class BahdanauDecoder(Decoder):
         assert isinstance(from_state, nn.Linear)
         scores_shape = (*state.value.shape[:1], 1, *state.value.shape[1:2])
         found = recurrent_additive(
-            self.cells.project_inputs(embedded),
+            projected,
             state.hidden[0][0],
             key=key.projected if score.bias is None else key.projected + score.bias,
             value=state.value,
@@ -145,19 +158,19 @@ class BahdanauDecoder(Decoder):
             state_bias=from_state.bias,
             hidden_positions=None
             if state.may_attend is None
-            else ~state.may_attend.grid_for(scores_shape, embedded.device).squeeze(1),
+            else ~state.may_attend.grid_for(scores_shape, projected.device).squeeze(1),
         )
         return found.states, found.contexts, found.weights if need_weights else None
 
     def _read_step_by_step(
         self,
-        embedded: Float[Tensor, "batch target_len embed_dim"],
+        projected: Float[Tensor, "batch target_len gates_dim"],
         state: DecoderState,
         need_weights: bool,
     ) -> tuple[Tensor, Tensor, Tensor | None]:
         contexts, weights, tops = [], [], []
-        for projected in self.cells.project_inputs(embedded).unbind(1):
-            context, step_weights, state = self._advance(projected, state, need_weights)
+        for step_projected in projected.unbind(1):
+            context, step_weights, state = self._advance(step_projected, state, need_weights)
             contexts.append(context)
             weights.append(step_weights)
             tops.append(state.hidden[0][-1])

@@ -25,7 +25,9 @@ class DecoderState(NamedTuple):
     """The encoder's states as the score compares them; None without attention."""
     may_attend: Mask | None
     carried: Float[Tensor, "batch carried_dim"] | None = None
-    """The fixed context, or the attentional state that is fed to the next step."""
+    """The attentional state that is fed to the next step."""
+    summary: Float[Tensor, "batch state_dim"] | None = None
+    """The encoder's final state, where the decoder reads it at every step."""
 
 
 class Step(NamedTuple):
@@ -98,15 +100,26 @@ class MaxoutReadout(nn.Module):
     """``logits = W_o max(t_{2j−1}, t_{2j})`` with ``t = U s + V e + C c``: the deep output.
 
     (Bahdanau et al. 2015, appendix A.2.2, with s(t) as in the main text's equation 4; t is half as
-    wide as s, as in the paper.)
+    wide as s, as in the paper.) A summary of the source, if ``summary_dim`` gives it a width, adds
+    a product of its own to t.
     """
 
     def __init__(
-        self, *, hidden_dim: int, embed_dim: int, context_dim: int, vocab_size: int, dropout: float
+        self,
+        *,
+        hidden_dim: int,
+        embed_dim: int,
+        context_dim: int,
+        vocab_size: int,
+        dropout: float,
+        summary_dim: int | None = None,
     ) -> None:
         super().__init__()
         readout_dim = max(1, hidden_dim // 2)
         self.to_pairs = nn.Linear(hidden_dim + embed_dim + context_dim, 2 * readout_dim)
+        self.from_summary = (
+            None if summary_dim is None else nn.Linear(summary_dim, 2 * readout_dim, bias=False)
+        )
         self.dropout = LockedDropout(dropout)
         self.to_logits = nn.Linear(readout_dim, vocab_size)
 
@@ -115,7 +128,10 @@ class MaxoutReadout(nn.Module):
         hidden: Float[Tensor, "*batch hidden_dim"],
         embedded: Float[Tensor, "*batch embed_dim"],
         context: Float[Tensor, "*batch context_dim"],
+        summary: Float[Tensor, "*#batch summary_dim"] | None = None,
     ) -> Float[Tensor, "*batch vocab"]:
-        """Logits of the next token from state, last token and context."""
-        pairs = self.to_pairs(torch.cat([hidden, embedded, context], dim=-1)).unflatten(-1, (-1, 2))
-        return self.to_logits(self.dropout(pairs.amax(dim=-1)))
+        """Logits of the next token from state, last token, context, and the summary if any."""
+        pairs = self.to_pairs(torch.cat([hidden, embedded, context], dim=-1))
+        if self.from_summary is not None:
+            pairs = pairs + self.from_summary(summary)
+        return self.to_logits(self.dropout(pairs.unflatten(-1, (-1, 2)).amax(dim=-1)))

@@ -68,13 +68,13 @@ class FixedContextDecoder(Decoder):
         )
 
     def begin(self, encoded: Encoded) -> DecoderState:
-        """The initial hidden state, and the fixed context in ``carried``."""
+        """The initial hidden state, and the fixed context: the summary."""
         return DecoderState(
             hidden=self.initial(encoded.final),
             value=encoded.states,
             key=None,
             may_attend=encoded.may_attend,
-            carried=encoded.final[-1],
+            summary=encoded.final[-1],
         )
 
     def step(
@@ -99,7 +99,7 @@ class FixedContextDecoder(Decoder):
         self, tokens: Int[Tensor, "batch target_len"], state: DecoderState
     ) -> tuple[Float[Tensor, "batch target_len vocab"], DecoderState]:
         embedded = self.dropout(self.embedding(tokens))
-        assert state.carried is not None
-        context = state.carried[:, None].expand(-1, tokens.shape[1], -1)
+        assert state.summary is not None
+        context = state.summary[:, None].expand(-1, tokens.shape[1], -1)
         outputs, hidden = self.recurrence(torch.cat([embedded, context], dim=-1), state.hidden)
         return self.readout(outputs, embedded, context), state._replace(hidden=hidden)

@@ -28,6 +28,9 @@ class LuongDecoder(Decoder):
         state_dim: width of the encoder's states.
         score: any score of query width ``hidden_dim`` and key width ``state_dim``.
         input_feeding: feed the attentional state to the next step.
+        source_summary: the cell also reads the encoder's final state at every step, as
+            :class:`FixedContextDecoder` does, which is not in the paper: attention says what is
+            here, the summary what the whole was.
 
     >>> from regard import scores
     >>> from regard.layers import RecurrentEncoder
@@ -51,9 +54,11 @@ class LuongDecoder(Decoder):
         cell: str = "lstm",
         dropout: float = 0.0,
         input_feeding: bool = False,
+        source_summary: bool = False,
     ) -> None:
         super().__init__()
-        self.hidden_dim, self.input_feeding = hidden_dim, input_feeding
+        self.hidden_dim = hidden_dim
+        self.input_feeding, self.source_summary = input_feeding, source_summary
         self.embedding = nn.Embedding(vocab_size, embed_dim)
         self.dropout = LockedDropout(dropout)
         self.score = score
@@ -62,7 +67,9 @@ class LuongDecoder(Decoder):
         )
         self.recurrence = Recurrence(
             cell=cell,
-            input_dim=embed_dim + (hidden_dim if input_feeding else 0),
+            input_dim=embed_dim
+            + (state_dim if source_summary else 0)
+            + (hidden_dim if input_feeding else 0),
             hidden_dim=hidden_dim,
             num_layers=num_layers,
             dropout=dropout,
@@ -79,6 +86,7 @@ class LuongDecoder(Decoder):
             key=self.score.prepare(encoded.states),
             may_attend=encoded.may_attend,
             carried=carried if self.input_feeding else None,
+            summary=encoded.final[-1] if self.source_summary else None,
         )
 
     def step(
@@ -115,9 +123,11 @@ class LuongDecoder(Decoder):
         state: DecoderState,
         need_weights: bool,
     ) -> tuple[Tensor, Tensor | None, DecoderState]:
-        if state.carried is not None:
-            embedded = torch.cat([embedded, state.carried[:, None]], dim=-1)
-        outputs, hidden = self.recurrence(embedded, state.hidden)
+        inputs = [embedded]
+        for constant in (state.summary, state.carried):
+            if constant is not None:  # for this whole piece, which with input feeding is one step
+                inputs.append(constant[:, None].expand(-1, embedded.shape[1], -1))
+        outputs, hidden = self.recurrence(torch.cat(inputs, dim=-1), state.hidden)
         assert state.key is not None
         context, weights, _ = attend(
             outputs.to(state.value.dtype),  # s(t); autocast mixes dtypes
