@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from benchmarks import prediction, training
+from benchmarks import dot_family, multi_head, prediction, training
 from regard.text import load_dataset, read_pairs
 
 parser = argparse.ArgumentParser(description=__doc__)
@@ -34,3 +34,5 @@ if Path(arguments.model).is_dir():
     prediction.compare(arguments.model, words, arguments.rounds)
 else:
     print(f"No model in {arguments.model}: 'make demo' trains one to predict with.")
+dot_family.compare(arguments.rounds)
+multi_head.compare(arguments.rounds)

@@ -4,6 +4,7 @@ import contextlib
 import io
 import os
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -57,6 +58,8 @@ def start(*arguments, stdout=subprocess.PIPE, **environment):
         stdout=stdout,
         stderr=subprocess.PIPE,
         env=inherited | {"OMP_NUM_THREADS": "1"} | environment,
+        # where the tests run in the background, a shell has them ignore it, and so their children
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     watchdog = threading.Timer(120, process.kill)  # so that waiting in vain is a failure
     watchdog.daemon = True

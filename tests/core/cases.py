@@ -3,7 +3,7 @@
 The oracle is `regard.reference`, looped over examples, heads and queries.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import product
 from typing import Any, NamedTuple
 
@@ -115,8 +115,8 @@ def oracle(case: Case, may_attend: Mask | None = None) -> tuple[Tensor, Tensor]:
     context = weights @ value
     as_given = case.query.shape[:-1]
     return (
-        torch.from_numpy(context).reshape(*as_given, -1),
-        torch.from_numpy(weights).reshape(*as_given, -1),
+        torch.from_numpy(context).reshape(*as_given, value.shape[-1]),
+        torch.from_numpy(weights).reshape(*as_given, key.shape[-2]),
     )
 
 
@@ -157,11 +157,27 @@ def one_query(
 
 def _four_axes(tensor: Tensor) -> np.ndarray:
     array = tensor.detach().double().numpy()
-    return array.reshape(-1, 1, *array.shape[-2:]) if array.ndim < 4 else array
+    if array.ndim == 2:
+        array = array[None]
+    return array[:, None] if array.ndim == 3 else array
 
 
-def gradients(loss: Tensor, leaves: list[Tensor], **options: bool) -> Iterator[Tensor]:
+def gradients(
+    loss: Tensor,
+    leaves: list[Tensor],
+    *,
+    create_graph: bool = False,
+    retain_graph: bool | None = None,
+) -> Iterator[Tensor]:
     """Gradients of a loss, zeros where it does not depend on a leaf."""
-    found = torch.autograd.grad(loss, leaves, allow_unused=True, **options)
+    found: Iterable[Tensor | None] = [None] * len(leaves)
+    if loss.requires_grad:
+        found = torch.autograd.grad(
+            loss,
+            leaves,
+            allow_unused=True,
+            create_graph=create_graph,
+            retain_graph=retain_graph,
+        )
     for leaf, gradient in zip(leaves, found, strict=True):
         yield torch.zeros_like(leaf) if gradient is None else gradient

@@ -1,13 +1,8 @@
 """Faults that people really made in attention code, each with the answer that is right.
 
 One test per entry of a collection of public reports made small: the number is the entry's, the name
-is what must hold, the docstring is what went wrong. 91 and 92 (compile, export) are in
-`test_compile.py`. Entries that are nowhere in `tests/core` are about what the core has not:
-
-    14, 82  encoders (lengths of zero, states run over padding)
-    15      coverage penalties
-    39      joining encoder and decoder states
-    79, 80  decoders (longest source, s(t-1) or s(t))
+is what must hold, the docstring is what went wrong. `tests/layers/test_known_faults.py` has those
+of layers, and `test_every_fault_has_its_place.py` says where the rest is, or why it is nowhere.
 """
 
 import math
@@ -49,9 +44,7 @@ def equal_scores(may_attend: Mask | Tensor, value: list[float], query_len: int) 
 def test_fault_01_a_query_left_without_keys_spoils_no_gradient() -> None:
     """A window and padding together leave one query no key: NaN in gradients of other rows."""
     case = make_case("scaled_dot", Sizes(query_len=4, key_len=4))
-    at = torch.arange(4)
-    window = (at <= at[:, None]) & (at >= at[:, None] - 1)
-    may_attend = Mask.dense(window[None]) & Mask.lengths([4, 2])
+    may_attend = Mask.window(1, 0) & Mask.lengths([4, 2])
     attended = attend(*case[:3], may_attend=may_attend, need_weights=True)
     assert attended.weights is not None
     assert (attended.weights[1, 3] == 0).all()
@@ -67,7 +60,7 @@ def test_fault_02_a_blocked_head_is_zero_whether_or_not_weights_are_wanted() -> 
     may_attend[:, 2] = False
     without = attend(*case[:3], may_attend=may_attend)
     with_ = attend(*case[:3], may_attend=may_attend, need_weights=True)
-    assert torch.equal(with_.context, without.context)
+    assert_close(with_.context, without.context)
     assert with_.context.isfinite().all()
     assert with_.weights is not None
     assert (with_.weights[:, 2] == 0).all()
@@ -174,6 +167,8 @@ def test_fault_17_true_means_may_attend() -> None:
     padding = keep([0, 0, 1])
     assert equal_scores(~padding[None], [10, 20, 90], 1) == about([15])
     assert equal_scores(~Mask.dense(padding[None]), [10, 20, 90], 1) == about([15])
+    of_torch = Mask.from_torch(key_padding_mask=padding[None])
+    assert equal_scores(of_torch, [10, 20, 90], 1) == about([15])
 
 
 def test_fault_18_a_triangle_of_ones_must_be_bool() -> None:
@@ -191,6 +186,10 @@ def test_fault_19_a_mask_of_zero_and_minus_infinity_is_refused() -> None:
     additive = torch.zeros(3, 3).masked_fill(torch.ones(3, 3).triu(1) == 1, -torch.inf)
     with pytest.raises(TypeError, match=r"If 0 means may attend and -inf hidden.*== 0"):
         Mask.dense(additive)
+    with pytest.raises(
+        ValueError, match=r"attention_mask\[0, 1\] is -inf.*must be 1 \(real\) or 0"
+    ):
+        Mask.from_attention_mask(additive)
     weights = masked_softmax(torch.tensor([[0.0, 5, -3]] * 3), additive == 0)
     assert weights[2].tolist() == about([0.0067, 0.9930, 0.0003])
 
@@ -202,7 +201,10 @@ def test_fault_21_an_integer_mask_is_refused(dtype: torch.dtype) -> None:
     for mask in (kept, ~kept):
         with pytest.raises(TypeError, match="A mask must be bool"):
             Mask.dense(mask)
-    assert equal_scores(~~Mask.dense(kept == 1), [10, 20, 90], 1) == about([15])
+        with pytest.raises(TypeError, match=r"Pass attn_mask.bool\(\) if 1 means hidden"):
+            Mask.from_torch(mask)
+    for mask in (~~Mask.dense(kept == 1), Mask.from_attention_mask(kept)):
+        assert equal_scores(mask, [10, 20, 90], 1) == about([15])
 
 
 def test_fault_22_a_float_mask_is_never_read_as_bool() -> None:
@@ -211,6 +213,7 @@ def test_fault_22_a_float_mask_is_never_read_as_bool() -> None:
     with pytest.raises(TypeError, match="must be bool"):
         Mask.dense(square)
     assert Mask.dense(square == 0).dense_for(2, 2).tolist() == [[True, False], [True, True]]
+    assert Mask.from_torch(square).dense_for(2, 2).tolist() == [[[True, False], [True, True]]]
 
 
 def test_fault_23_a_bias_may_have_another_float_dtype() -> None:
@@ -350,7 +353,7 @@ def test_fault_46_examples_do_not_look_at_each_other() -> None:
     assert attended.weights.shape == (2, 5, 5)
     moved = x.clone()
     moved[1] += 1
-    assert torch.equal(attend(moved, moved, moved).context[0], attended.context[0])
+    assert torch.equal(attend(moved, moved, moved).context[0], attend(x, x, x).context[0])
 
 
 @pytest.mark.parametrize("sizes", [Sizes(1, None, 4, 5), Sizes(3, None, 1, 1), Sizes(1, 1, 1, 1)])

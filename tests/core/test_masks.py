@@ -1,129 +1,17 @@
-"""Masks against a triple loop; their algebra; everything they refuse, with the fix."""
+"""Masks in examples worked by hand; everything they refuse, with the fix."""
 
-import math
-from itertools import product
+from collections.abc import Callable
+from typing import Any, cast
 
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from torch import Tensor
 
 from regard import Mask
-from regard.core.masks import as_mask
+from regard.core.masks import Causal, Dense, Lengths, Segments, Window, as_mask
 
 ONES = torch.ones(3, 5, dtype=torch.bool)
-
-
-def descriptions(sizes: tuple[int, ...], depth: int = 2) -> st.SearchStrategy:  # type: ignore[type-arg]
-    """A mask in words and numbers, from which both the mask and the plain loop are made."""
-    batch, heads, query_len, key_len = sizes
-    length = st.integers(0, key_len)
-    per_query = st.lists(length, min_size=query_len, max_size=query_len)
-
-    def grids(shape: tuple[int, int, int]) -> st.SearchStrategy:  # type: ignore[type-arg]
-        cells = st.integers(0, 2 ** (shape[0] * shape[1] * shape[2] * key_len) - 1)
-        return st.tuples(st.just("dense"), st.just((*shape, key_len)), cells)
-
-    axes = st.tuples(*(st.sampled_from([1, size]) for size in (batch, heads, query_len)))
-    one = st.one_of(
-        st.tuples(st.just("lengths"), st.lists(length, min_size=batch, max_size=batch)),
-        st.tuples(st.just("per query"), st.lists(per_query, min_size=batch, max_size=batch)),
-        st.tuples(st.just("start")),
-        st.tuples(st.just("end")),
-        axes.flatmap(grids),
-    )
-    if depth == 0:
-        return one
-    smaller = descriptions(sizes, depth - 1)
-    return st.one_of(
-        one,
-        st.tuples(st.just("not"), smaller),
-        st.tuples(st.just("and"), smaller, smaller),
-        st.tuples(st.just("or"), smaller, smaller),
-    )
-
-
-def made(description: tuple) -> Mask:  # type: ignore[type-arg]
-    match description:
-        case ("lengths" | "per query", lengths):
-            return Mask.lengths(lengths)
-        case ("start" | "end",):
-            return Mask.causal(description[0])
-        case ("dense", shape, cells):
-            bits = [cells >> i & 1 for i in range(math.prod(shape))]
-            return Mask.dense(torch.tensor(bits).view(shape) == 1)
-        case ("not", one):
-            return ~made(one)
-        case ("and", one, other):
-            return made(one) & made(other)
-        case ("or", one, other):
-            return made(one) | made(other)
-    raise NotImplementedError(description)
-
-
-def allows(description: tuple, sizes: tuple[int, ...], at: tuple[int, ...]) -> bool:  # type: ignore[type-arg]
-    """What the description means at one (batch, head, query, key)."""
-    b, _, q, k = at
-    match description:
-        case ("lengths", lengths):
-            return k < lengths[b]
-        case ("per query", lengths):
-            return k < lengths[b][q]
-        case ("start",):
-            return k <= q
-        case ("end",):  # counted from the last query and the last key
-            return sizes[2] - q <= sizes[3] - k
-        case ("dense", shape, cells):
-            cell = 0
-            for index, size in zip(at, shape, strict=True):
-                cell = cell * size + (index if size > 1 else 0)
-            return bool(cells >> cell & 1)
-        case ("not", one):
-            return not allows(one, sizes, at)
-        case ("and", one, other):
-            return allows(one, sizes, at) and allows(other, sizes, at)
-        case ("or", one, other):
-            return allows(one, sizes, at) or allows(other, sizes, at)
-    raise NotImplementedError(description)
-
-
-SIZED = st.tuples(*(st.integers(1, 3) for _ in range(4))).flatmap(
-    lambda sizes: st.tuples(st.just(sizes), descriptions(sizes), descriptions(sizes))
-)
-
-
-@settings(max_examples=20)
-@given(SIZED)
-def test_a_mask_allows_what_a_plain_loop_allows(drawn: tuple) -> None:  # type: ignore[type-arg]
-    sizes, description, _ = drawn
-    mask = made(description)
-    grid = mask.grid_for(sizes, torch.device("cpu"))
-    assert grid.dim() == 4
-    shown = mask.dense_for(*sizes[2:])
-    shown = shown[:, None] if shown.dim() == 3 else shown
-    hidden = mask.hide(torch.zeros(sizes))
-    cells = product(*map(range, sizes))
-    right = torch.tensor([allows(description, sizes, at) for at in cells]).view(sizes)
-    assert torch.equal(grid.expand(sizes), right)
-    assert torch.equal(shown.expand(sizes), right)
-    assert torch.equal(hidden, torch.where(right, 0.0, -math.inf))
-
-
-@settings(max_examples=20)
-@given(SIZED)
-def test_the_opposite_of_both_is_either_of_the_opposites(drawn: tuple) -> None:  # type: ignore[type-arg]
-    sizes, one, other = drawn
-    one, other = made(one), made(other)
-    assert _same(~(one & other), ~one | ~other, sizes)
-    assert _same(~~one, one, sizes)
-    assert _same(one & other, other & one, sizes)
-
-
-def _same(one: Mask, other: Mask, sizes: tuple[int, ...]) -> bool:
-    grids = (mask.grid_for(sizes, torch.device("cpu")).expand(sizes) for mask in (one, other))
-    return torch.equal(*grids)
 
 
 def shown(mask: Mask, query_len: int, key_len: int) -> list:  # type: ignore[type-arg]
@@ -155,7 +43,7 @@ def test_lengths_may_differ_from_query_to_query() -> None:
     ids=str,
 )
 def test_lengths_may_come_as_any_whole_numbers(lengths: object, as_a_user: None) -> None:
-    assert shown(Mask.lengths(lengths), 1, 3) == [[[1, 1, 0]], [[1, 1, 1]]]
+    assert shown(untyped.lengths(lengths), 1, 3) == [[[1, 1, 0]], [[1, 1, 1]]]
 
 
 def test_causal_from_the_start_puts_query_0_at_key_0() -> None:
@@ -169,6 +57,41 @@ def test_causal_to_the_end_puts_the_last_query_at_the_last_key() -> None:
 
 def test_causal_of_equal_lengths_needs_no_alignment() -> None:
     assert shown(Mask.causal(), 3, 3) == [[1, 0, 0], [1, 1, 0], [1, 1, 1]]
+
+
+def test_a_window_reaches_so_far_before_and_after_the_query() -> None:
+    assert shown(Mask.window(1, 0), 3, 3) == [[1, 0, 0], [1, 1, 0], [0, 1, 1]]
+    assert shown(Mask.window(0, 2), 4, 4) == [
+        [1, 1, 1, 0],
+        [0, 1, 1, 1],
+        [0, 0, 1, 1],
+        [0, 0, 0, 1],
+    ]
+
+
+def test_a_window_is_aligned_as_a_causal_mask_is() -> None:
+    assert shown(Mask.window(1, 0, align="start"), 2, 4) == [[1, 0, 0, 0], [1, 1, 0, 0]]
+    assert shown(Mask.window(1, 0, align="end"), 2, 4) == [[0, 1, 1, 0], [0, 0, 1, 1]]
+    assert shown(Mask.window(0, 0, align="end"), 3, 2) == [[0, 0], [1, 0], [0, 1]]
+
+
+def test_a_window_may_have_no_limit_on_a_side() -> None:
+    assert shown(Mask.window(None, 0), 3, 3) == shown(Mask.causal(), 3, 3)
+    assert shown(Mask.window(None, 1), 3, 3) == [[1, 1, 0], [1, 1, 1], [1, 1, 1]]
+    assert shown(Mask.window(0, None), 3, 3) == [[1, 1, 1], [0, 1, 1], [0, 0, 1]]
+    assert shown(Mask.window(None, None), 2, 2) == [[1, 1], [1, 1]]
+
+
+def test_segments_allow_the_keys_with_the_querys_id() -> None:
+    assert shown(Mask.segments([7, 7, -2]), 3, 3) == [[1, 1, 0], [1, 1, 0], [0, 0, 1]]
+    assert shown(Mask.segments([1, 2], [2, 1, 1]), 2, 3) == [[0, 1, 1], [1, 0, 0]]
+    assert shown(Mask.segments([[1], [2]], [1, 2]), 1, 2) == [[[1, 0]], [[0, 1]]]
+    assert shown(Mask.segments([1], [[1, 2], [2, 2]]), 1, 2) == [[[1, 0]], [[0, 0]]]
+
+
+def test_packed_sequences_are_segments_and_causal() -> None:
+    packed = Mask.segments(torch.tensor([0, 0, 1, 1])) & Mask.causal()
+    assert shown(packed, 4, 4) == [[1, 0, 0, 0], [1, 1, 0, 0], [0, 0, 1, 0], [0, 0, 1, 1]]
 
 
 def test_a_size_one_axis_of_a_dense_mask_serves_all() -> None:
@@ -203,72 +126,156 @@ def test_the_kind_of_a_mask_names_it_in_exactly_one_way() -> None:
     assert (~(lengths & causal)).kind == "~(lengths&causal)"
     assert (~lengths & causal).kind == "~lengths&causal"
     assert ((lengths | causal) & causal).kind == "(lengths|causal)&causal"
+    assert (Mask.window(1, 0) & Mask.segments([0]) & ONES).kind == "window&segments&dense"
+
+
+def test_the_parts_of_an_intersection_are_the_masks_that_must_all_allow() -> None:
+    lengths, causal, window = Mask.lengths([1]), Mask.causal("end"), Mask.window(2, 0)
+    assert (lengths & causal & window).parts == (lengths, causal, window)
+    assert (lengths & (causal & window)).parts == (lengths, causal, window)
+    assert causal.parts == (causal,)
+    assert len((lengths | causal).parts) == 1
+    assert len((~(lengths & causal)).parts) == 1
+
+
+def test_a_kernel_can_read_what_a_part_says() -> None:
+    causal, window, lengths, segments, dense = (
+        Mask.causal("end")
+        & Mask.window(2, 1, align="start")
+        & Mask.lengths([3])
+        & Mask.segments([1], [2, 2])
+        & ONES
+    ).parts
+    assert isinstance(causal, Causal)
+    assert (causal.before, causal.after, causal.align) == (None, 0, "end")
+    assert (causal.offset(3, 5), causal.offset(5, 5)) == (2, 0)
+    assert isinstance(window, Window)
+    assert (window.before, window.after, window.offset(3, 5)) == (2, 1, 0)
+    assert isinstance(lengths, Lengths)
+    assert lengths.key_lens.tolist() == [3]
+    assert isinstance(segments, Segments)
+    assert (segments.query_ids.tolist(), segments.key_ids.tolist()) == ([1], [2, 2])
+    assert isinstance(dense, Dense)
+    assert dense.may_attend is ONES
 
 
 def test_a_mask_says_what_it_is() -> None:
     mask = ~(Mask.lengths([1, 2]) & Mask.causal("end")) | Mask.dense(ONES)
-    assert repr(mask) == "(~(Mask.lengths([1, 2]) & Mask.causal('end')) | Mask.dense((3, 5)))"
+    assert str(mask) == "(~(Mask.lengths([1, 2]) & Mask.causal('end')) | Mask.dense((3, 5)))"
+    assert str(Mask.window(1, None, align="start")) == "Mask.window(1, None, align='start')"
+    assert str(Mask.segments([[0, 1]])) == "Mask.segments([[0, 1]])"
+    assert str(Mask.segments([0], [1, 0])) == "Mask.segments([0], [1, 0])"
+    assert len(str(Mask.lengths(range(1000)))) < 80
 
 
-REFUSED_WHEN_MADE = {
+untyped: Any = Mask
+"""As callers without a type checker see it."""
+
+REFUSED_WHEN_MADE: dict[str, tuple[Callable[[], Mask], type[Exception], str]] = {
     "float 0/1": (
-        lambda: Mask.dense(ONES.float()),
+        lambda: untyped.dense(ONES.float()),
         TypeError,
         r"float32 and shape \(3, 5\).*must be bool.*may_attend == 0.*may_attend == 1.*pass bias=",
     ),
     "integer 0/1": (
-        lambda: Mask.dense(ONES.long()),
+        lambda: untyped.dense(ONES.long()),
         TypeError,
         r"int64.*either polarity. If 1 means may attend, write Mask.dense\(may_attend == 1\)",
     ),
-    "uint8": (lambda: Mask.dense(ONES.to(torch.uint8)), TypeError, "uint8.*must be bool"),
-    "a list": (lambda: Mask.dense([[True]]), TypeError, "a list, not a torch tensor.*as_tensor"),
+    "uint8": (lambda: untyped.dense(ONES.to(torch.uint8)), TypeError, "uint8.*must be bool"),
+    "a list": (lambda: untyped.dense([[True]]), TypeError, "a list, not a torch tensor.*as_tensor"),
     "one axis": (
-        lambda: Mask.dense(ONES[0]),
+        lambda: untyped.dense(ONES[0]),
         ValueError,
         r"shape \(5,\). It must be \(query, key\).*may_attend\[:, None, :\]",
     ),
-    "five axes": (lambda: Mask.dense(ONES[None, None, None]), ValueError, r"\(1, 1, 1, 3, 5\)"),
+    "five axes": (lambda: untyped.dense(ONES[None, None, None]), ValueError, r"\(1, 1, 1, 3, 5\)"),
     "fractional": (
-        lambda: Mask.lengths([2.5, 3]),
+        lambda: untyped.lengths([2.5, 3]),
         TypeError,
         r"float32 and shape \(2,\).*whole numbers. Round them",
     ),
-    "complex": (lambda: Mask.lengths(torch.ones(2).to(torch.complex128)), TypeError, "complex128"),
+    "complex": (
+        lambda: untyped.lengths(torch.ones(2).to(torch.complex128)),
+        TypeError,
+        "complex128",
+    ),
     "bool lengths": (
-        lambda: Mask.lengths(torch.tensor([True, False])),
+        lambda: untyped.lengths(torch.tensor([True, False])),
         TypeError,
         r"has dtype bool.*use Mask.dense",
     ),
     "negative": (
-        lambda: Mask.lengths([3, -1]),
+        lambda: untyped.lengths([3, -1]),
         ValueError,
         r"lengths\[1\] is -1. A length cannot be negative. Use 0",
     ),
     "negative in 2-D": (
-        lambda: Mask.lengths([[3, 2], [1, -4]]),
+        lambda: untyped.lengths([[3, 2], [1, -4]]),
         ValueError,
         r"lengths\[1, 1\] is -4",
     ),
     "a scalar": (
-        lambda: Mask.lengths(torch.tensor(3)),
+        lambda: untyped.lengths(torch.tensor(3)),
         ValueError,
         r"shape \(\).*Mask.lengths\(\[n\]\)",
     ),
-    "ragged": (lambda: Mask.lengths([[1, 2], [3]]), TypeError, r"got \[\[1, 2\], \[3\]\]"),
-    "None": (lambda: Mask.lengths(None), TypeError, "got None. Lengths must be whole numbers"),
-    "words": (lambda: Mask.lengths(["a"]), TypeError, r"got \['a'\]"),
+    "ragged": (
+        lambda: untyped.lengths([[1, 2], [3]]),
+        TypeError,
+        r"lengths is \[\[1, 2\], \[3\]\]",
+    ),
+    "None": (
+        lambda: untyped.lengths(None),
+        TypeError,
+        "lengths is None. Lengths count positions, so they must",
+    ),
+    "words": (lambda: untyped.lengths(["a"]), TypeError, r"lengths is \['a'\]"),
     "align": (
-        lambda: Mask.causal("left"),
+        lambda: untyped.causal("left"),
         ValueError,
         r"align='left'. It must be 'start'.*or 'end'",
     ),
+    "window align": (
+        lambda: untyped.window(1, 1, align="x"),
+        ValueError,
+        r"window: align='x'. It must",
+    ),
+    "half a key": (
+        lambda: untyped.window(1.5, 0),
+        TypeError,
+        r"before=1.5 is a float. It counts keys.*Pass an int, or None",
+    ),
+    "minus one key": (
+        lambda: untyped.window(0, -1),
+        ValueError,
+        r"after=-1. It counts keys, so it cannot be negative. Use 0",
+    ),
+    "fractional ids": (
+        lambda: untyped.segments(torch.ones(3)),
+        TypeError,
+        r"query_ids has dtype float32 and shape \(3,\). Segment ids must be whole numbers",
+    ),
+    "bool ids": (
+        lambda: untyped.segments([0], torch.tensor([True])),
+        TypeError,
+        r"key_ids has dtype bool.*Pass ids.long\(\)",
+    ),
+    "ids of three axes": (
+        lambda: untyped.segments(ONES[None].long()),
+        ValueError,
+        r"query_ids has shape \(1, 3, 5\). It must be \(position,\).*or \(batch, position\)",
+    ),
     "and a list": (
-        lambda: Mask.causal() & [1],
+        lambda: untyped.causal() & [1],
         TypeError,
         "may_attend is a list. It must be a Mask",
     ),
-    "a numpy mask": (lambda: as_mask(np.ones((3, 5), bool)), TypeError, "may_attend is a ndarray"),
+    "a numpy mask": (
+        lambda: as_mask(cast(Any, np.ones((3, 5), bool))),
+        TypeError,
+        "may_attend is a ndarray",
+    ),
 }
 
 
@@ -301,6 +308,27 @@ REFUSED_WHEN_USED = {
         (2, 3, 5),
         r"query_len=3 and key_len=5 differ.*causal\('start'\).*causal\('end'\)",
     ),
+    "a window of unequal lengths": (
+        Mask.window(2, 1),
+        (2, 3, 5),
+        r"'window' could mean two things.*window\(2, 1, align='start'\) if query 0.*align='end'\)",
+    ),
+    "ids of the queries alone": (
+        Mask.segments([1, 1, 1]),
+        (2, 3, 5),
+        r"query_len=3 and key_len=5 differ, but key_ids was left out.*Pass key_ids",
+    ),
+    "too few ids": (
+        Mask.segments([1, 1, 1], [1, 1]),
+        (2, 3, 5),
+        r"key_ids has shape \(2,\) for batch=2 and key_len=5. Give one id per key: "
+        r"shape \(2, 5\), or \(5,\) if",
+    ),
+    "ids of another batch": (
+        Mask.segments([[1, 1, 1]], [1] * 5),
+        (2, 3, 5),
+        r"query_ids has shape \(1, 3\) for batch=2 and query_len=3",
+    ),
     "(batch, key) or (query, key)": (
         dense(3, 5),
         (3, 3, 5),
@@ -332,8 +360,9 @@ REFUSED_WHEN_USED = {
 @pytest.mark.parametrize("name", REFUSED_WHEN_USED)
 def test_a_mask_that_does_not_fit_is_refused(name: str) -> None:
     mask, shape, text = REFUSED_WHEN_USED[name]
-    with pytest.raises(ValueError, match=text):
-        mask.grid_for(shape, torch.device("cpu"))
+    for ask in (mask.grid_for, mask.unseen_keys, mask.intervals):
+        with pytest.raises(ValueError, match=text):
+            ask(shape, torch.device("cpu"))
 
 
 def test_a_mask_that_does_not_fit_is_refused_when_shown(as_a_user: None) -> None:
@@ -345,6 +374,15 @@ def test_a_mask_that_does_not_fit_is_refused_when_shown(as_a_user: None) -> None
 
 def test_a_long_empty_list_of_lengths_is_an_empty_batch() -> None:
     assert Mask.lengths([]).dense_for(2, 3).shape == (0, 2, 3)
+
+
+def test_lengths_do_not_change_with_the_tensor_they_came_from() -> None:
+    lengths, ids = torch.tensor([2, 3]), torch.tensor([0, 1])
+    masks = Mask.lengths(lengths), Mask.segments(ids)
+    lengths += 7
+    ids += torch.tensor([1, 0])
+    assert shown(masks[0], 1, 3) == [[[1, 1, 0]], [[1, 1, 1]]]
+    assert shown(masks[1], 2, 2) == [[1, 0], [0, 1]]
 
 
 def test_a_mask_is_not_a_tensor() -> None:

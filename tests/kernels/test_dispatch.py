@@ -59,23 +59,23 @@ REFUSED = {
 @pytest.mark.parametrize("what", REFUSED)
 def test_a_kernel_refuses_in_a_sentence(what: str) -> None:
     changes, sentence = REFUSED[what]
-    request = dataclasses.replace(REQUEST, **changes)
+    request = REQUEST._replace(**changes)
     assert TOY.refusals(request) == [sentence]
 
 
 def test_a_kernel_gives_all_its_reasons() -> None:
     changes = {name: value for what, _ in REFUSED.values() for name, value in what.items()}
-    assert len(TOY.refusals(dataclasses.replace(REQUEST, **changes))) == len(REFUSED)
+    assert len(TOY.refusals(REQUEST._replace(**changes))) == len(REFUSED)
 
 
 def test_a_kernel_accepts_what_is_among_its_capabilities() -> None:
     assert TOY.refusals(REQUEST) == []
-    assert TOY.refusals(dataclasses.replace(REQUEST, mask=None)) == []
+    assert TOY.refusals(REQUEST._replace(mask=None)) == []
 
 
 @pytest.mark.parametrize("what", REFUSED)
 def test_the_reference_refuses_nothing(what: str) -> None:
-    assert REFERENCE.refusals(dataclasses.replace(REQUEST, **REFUSED[what][0])) == []
+    assert REFERENCE.refusals(REQUEST._replace(**REFUSED[what][0])) == []
 
 
 def test_the_reference_is_the_last_kernel() -> None:
@@ -86,7 +86,7 @@ def test_the_reference_is_the_last_kernel() -> None:
 def test_the_first_kernel_that_does_not_refuse_is_chosen(with_toy: None) -> None:
     assert choose(REQUEST) is TOY
     for changes, _ in REFUSED.values():
-        assert choose(dataclasses.replace(REQUEST, **changes)) is REFERENCE
+        assert choose(REQUEST._replace(**changes)) is REFERENCE
 
 
 def test_attend_runs_the_chosen_kernel(with_toy: None) -> None:
@@ -136,5 +136,5 @@ def test_a_request_describes_the_call(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_request_can_be_compared_and_remembered() -> None:
-    assert hash(REQUEST) == hash(dataclasses.replace(REQUEST))
-    assert dataclasses.replace(REQUEST, need_grad=True) != REQUEST
+    assert hash(REQUEST) == hash(REQUEST._replace())
+    assert REQUEST._replace(need_grad=True) != REQUEST

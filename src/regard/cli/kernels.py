@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 DTYPES = ("float64", "float32", "bfloat16", "float16")
-MASKS = ("lengths", "causal", "dense")
+MASKS = ("lengths", "causal", "dense", "segments", "window")
 
 
 def kernels(
@@ -17,7 +17,8 @@ def kernels(
     mask: Annotated[
         str | None,
         typer.Option(
-            help="Kind of mask: lengths, causal, dense, or several, as in lengths&causal."
+            help="Kind of mask: lengths, causal, dense, segments, window; or several, as in "
+            "lengths&causal."
         ),
     ] = None,
     dtype: Annotated[str, typer.Option(help="float64, float32, bfloat16 or float16.")] = "float32",
@@ -87,7 +88,7 @@ def kernels(
         table.add_row(
             Text(kernel.name),
             Text("runs: it refuses nothing here", "bold green") if row["runs"] else Text(why),
-            ", ".join(f"{d} {t:.0e}" for d, t in row["tolerance"].items()),  # type: ignore[attr-defined]
+            "\n".join(f"{d} {t:.0e}" for d, t in row["tolerance"].items()),  # type: ignore[attr-defined]
         )
     Console().print(table)
 

@@ -115,7 +115,10 @@ def drop_hidden(
 ) -> tuple[Tensor | PreparedKey, Tensor]:
     """Zeros in key and value at the positions that no query of their example may see."""
     shape = (*value.shape[:-2], query_len, value.shape[-2])
-    unseen = ~may_attend.grid_for(shape, value.device).any(dim=-2).unsqueeze(-1)
+    unseen = may_attend.unseen_keys(shape, value.device)
+    if unseen is None:
+        return key, value
+    unseen = unseen.unsqueeze(-1)
     return key.masked_fill(unseen, 0.0), value.masked_fill(unseen, 0.0)
 
 

@@ -10,12 +10,21 @@ from regard.core.normalizers import NORMALIZERS
 from regard.core.scores import PreparedKey, ScaledDot, Score
 from regard.kernels.kernel import Kernel
 from regard.kernels.reference import REFERENCE
-from regard.kernels.request import Request
+from regard.kernels.request import Request, is_transformed, score_kind
+from regard.kernels.torch_sdpa import TORCH_SDPA
+from regard.kernels.torch_softmax import TORCH_SOFTMAX
 
-KERNELS: tuple[Kernel, ...] = (REFERENCE,)
+KERNELS: tuple[Kernel, ...] = (TORCH_SDPA, TORCH_SOFTMAX, REFERENCE)
 """In order of preference; the first that does not refuse runs."""
 
 _SCALED_DOT = ScaledDot()
+
+_TENSORS: dict[str, type | tuple[type, ...]] = {
+    "query": Tensor,
+    "key": (Tensor, PreparedKey),
+    "value": Tensor,
+    "bias": (Tensor, type(None)),
+}
 
 
 def attend(
@@ -82,12 +91,12 @@ def attend(
     _check_choices(normalize, dropout_p)
 
     request = Request(
-        query_shape=tuple(query.shape),
-        key_shape=tuple(key.shape),
-        value_shape=tuple(value.shape),
+        query_shape=query.shape,
+        key_shape=key.shape,
+        value_shape=value.shape,
         dtype=query.dtype,
         device=query.device.type,
-        score=type(score).__name__,
+        score=score_kind(score),
         mask=None if mask is None else mask.kind,
         normalize=normalize,
         has_bias=bias is not None,
@@ -96,6 +105,7 @@ def attend(
         need_weights=need_weights,
         need_lse=need_lse,
         need_grad=torch.is_grad_enabled(),
+        is_transformed=is_transformed(),
     )
     return choose(request).run(
         query,
@@ -118,8 +128,7 @@ def choose(request: Request) -> Kernel:
 
 def _check_tensors(**given: object) -> None:
     for name, tensor in given.items():
-        optional = (PreparedKey,) if name == "key" else (type(None),) if name == "bias" else ()
-        if not isinstance(tensor, (Tensor, *optional)):
+        if not isinstance(tensor, _TENSORS[name]):
             raise TypeError(
                 f"attend: {name} is a {type(tensor).__name__}. It must be a torch tensor. "
                 f"Convert it with torch.as_tensor({name})."

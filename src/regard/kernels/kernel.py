@@ -1,6 +1,6 @@
 """What a kernel is: capabilities as data, a run function, and refusals in sentences."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 import torch
@@ -32,18 +32,21 @@ class Kernel:
 
     def refusals(self, request: Request) -> list[str]:
         """Why this kernel cannot serve the request, a sentence each; empty if it can."""
-        asked = (
-            ("dtype", str(request.dtype).removeprefix("torch."), self._dtype_names()),
-            ("device", request.device, self.devices),
-            ("score", request.score, self.scores),
-            ("mask", request.mask, None if self.masks is None else self.masks | {None}),
-        )
-        refused = [
-            f"{what} {wanted} is not among {', '.join(sorted(map(str, served)))}"
-            for what, wanted, served in asked
-            if served is not None and wanted not in served
-        ]
+        refused = []
+        if request.dtype not in self.tolerance:
+            refused.append(_not_among("dtype", _short(request.dtype), map(_short, self.tolerance)))
+        if self.devices is not None and request.device not in self.devices:
+            refused.append(_not_among("device", request.device, self.devices))
+        if self.scores is not None and request.score not in self.scores:
+            refused.append(_not_among("score", request.score, self.scores))
+        if self.masks is not None and request.mask is not None and request.mask not in self.masks:
+            refused.append(_not_among("mask", request.mask, {"None", *self.masks}))
         return refused + self.further_refusals(request)
 
-    def _dtype_names(self) -> frozenset[str]:
-        return frozenset(str(dtype).removeprefix("torch.") for dtype in self.tolerance)
+
+def _not_among(what: str, wanted: str, served: Iterable[str]) -> str:
+    return f"{what} {wanted} is not among {', '.join(sorted(served))}"
+
+
+def _short(dtype: torch.dtype) -> str:
+    return str(dtype).removeprefix("torch.")

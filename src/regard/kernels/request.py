@@ -1,12 +1,14 @@
 """What is asked of a kernel, in metadata alone: never a tensor's values."""
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 
+from regard.core import scores as _ours
+from regard.core.scores import Score
 
-@dataclass(frozen=True)
-class Request:
+
+class Request(NamedTuple):
     """One call of ``attend``, as far as the choice of a kernel may depend on it."""
 
     query_shape: tuple[int, ...]
@@ -15,7 +17,7 @@ class Request:
     dtype: torch.dtype
     device: str
     score: str
-    """Class name of the score, e.g. ``Additive``."""
+    """What :func:`score_kind` calls the score, e.g. ``Additive``."""
     mask: str | None
     """Kind of the mask, e.g. ``lengths`` or ``lengths&causal``."""
     normalize: str = "softmax"
@@ -25,3 +27,26 @@ class Request:
     need_weights: bool = False
     need_lse: bool = False
     need_grad: bool = False
+    is_transformed: bool = False
+    """Within a transform of ``torch.func``, or forward-mode differentiation."""
+
+
+def score_kind(score: Score) -> str:
+    """``Dot`` for a :class:`regard.scores.Dot`; ``module.Dot`` for anybody else's of that name.
+
+    A subclass may compare in another way, so it never passes for what it is made from.
+    """
+    kind = type(score)
+    if getattr(_ours, kind.__name__, None) is kind:
+        return kind.__name__
+    return f"{kind.__module__}.{kind.__qualname__}"
+
+
+def is_transformed() -> bool:
+    """Whether gradients are being transformed, rather than recorded to be run backward."""
+    if torch.compiler.is_compiling():
+        return False
+    return (
+        torch._C._functorch.peek_interpreter_stack() is not None
+        or torch.autograd.forward_ad._current_level >= 0
+    )

@@ -5,6 +5,7 @@ from jaxtyping import Bool, Shaped
 from torch import Tensor
 
 from regard.core.errors import shape_text
+from regard.core.masks.checks import dtype_text
 from regard.core.masks.mask import Mask
 
 _AXES = {
@@ -26,10 +27,10 @@ class Dense(Mask):
                 "(batch, query, key) or (batch, heads, query, key). For one row per example, "
                 "(batch, key), write may_attend[:, None, :]."
             )
-        self._may_attend = may_attend
+        self.may_attend = may_attend
 
-    def __repr__(self) -> str:
-        return f"Mask.dense({shape_text(self._may_attend.shape)})"
+    def __str__(self) -> str:
+        return f"Mask.dense({shape_text(self.may_attend.shape)})"
 
     @property
     def kind(self) -> str:
@@ -37,20 +38,28 @@ class Dense(Mask):
 
     @property
     def _rank(self) -> int:
-        return self._may_attend.dim()
+        return self.may_attend.dim()
 
     def _lead_sizes(self) -> tuple[int, int]:
-        shape = self._may_attend.shape
+        shape = self.may_attend.shape
         return (shape[0] if len(shape) > 2 else 1), (shape[1] if len(shape) > 3 else 1)
 
+    @property
+    def _alike(self) -> bool:
+        return self.may_attend.shape[-2] == 1
+
+    def _own_lens(self) -> tuple[int | None, int | None]:
+        query_len, key_len = self.may_attend.shape[-2:]
+        return None if query_len == 1 else query_len, key_len
+
     def _check(self, batch: int, heads: int, query_len: int, key_len: int) -> None:
-        shape = self._may_attend.shape
-        given = f"Mask.dense: shape {shape_text(shape)}"
+        shape = self.may_attend.shape
         if len(shape) == 2 and shape[0] == batch > 1 and shape[1] == key_len:
             raise ValueError(
-                f"{given} could be (batch, key) or (query, key): batch={batch}, "
-                f"query_len={query_len}, key_len={key_len}. Write may_attend[:, None, :] for one "
-                "row per example, or may_attend[None] for one row per query."
+                f"Mask.dense: shape {shape_text(shape)} could be (batch, key) or (query, key): "
+                f"batch={batch}, query_len={query_len}, key_len={key_len}. Write "
+                "may_attend[:, None, :] for one row per example, or may_attend[None] for one row "
+                "per query."
             )
         names = _AXES[len(shape)]
         expected = {"batch": batch, "heads": heads, "query": query_len, "key": key_len}
@@ -58,15 +67,16 @@ class Dense(Mask):
             if size != expected[name] and (size != 1 or name == "key"):
                 right = tuple(expected[name] for name in names)
                 raise ValueError(
-                    f"{given} is ({', '.join(names)}), but its {name} axis is {size} where "
-                    f"{expected[name]} is needed. Give shape {shape_text(right)}; the batch, heads "
-                    "and query axes may be 1 and then serve all."
+                    f"Mask.dense: shape {shape_text(shape)} is ({', '.join(names)}), but its "
+                    f"{name} axis is {size} where {expected[name]} is needed. Give shape "
+                    f"{shape_text(right)}; the batch, heads and query axes may be 1 and then "
+                    "serve all."
                 )
 
     def _grid(
         self, query_len: int, key_len: int, device: torch.device
     ) -> Bool[Tensor, "batch heads query key"]:
-        grid = self._may_attend.to(device)
+        grid = self.may_attend.to(device)
         if grid.dim() == 2:
             return grid[None, None]
         return grid[:, None] if grid.dim() == 3 else grid
@@ -79,7 +89,7 @@ def _not_bool(may_attend: object) -> str:
             "tensor whose True means 'may attend', for example torch.as_tensor(may_attend)."
         )
     given = (
-        f"Mask.dense: got dtype {str(may_attend.dtype).removeprefix('torch.')} and shape "
+        f"Mask.dense: got dtype {dtype_text(may_attend)} and shape "
         f"{shape_text(may_attend.shape)}. A mask must be bool, True meaning 'may attend', since "
         "numbers could mean either polarity. "
     )

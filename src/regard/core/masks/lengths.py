@@ -1,13 +1,16 @@
 """The first n keys of each example: the field's valid lengths."""
 
 from collections.abc import Sequence
+from functools import cached_property
 
 import torch
-from jaxtyping import Bool, Shaped
+from jaxtyping import Bool, Int, Shaped
 from torch import Tensor
 
 from regard.core.errors import shape_text
-from regard.core.masks.mask import Mask, refuse_where
+from regard.core.masks.checks import numbers_text, readable, refuse_where, whole_numbers
+from regard.core.masks.intervals import Intervals
+from regard.core.masks.mask import Mask
 
 
 class Lengths(Mask):
@@ -16,27 +19,21 @@ class Lengths(Mask):
     def __init__(
         self, lengths: Sequence[int] | Sequence[Sequence[int]] | Shaped[Tensor, "..."]
     ) -> None:
-        tensor = _whole(lengths)
-        if tensor.dtype.is_floating_point or tensor.dtype.is_complex or tensor.dtype == torch.bool:
-            raise TypeError(
-                f"Mask.lengths: lengths has dtype {_short(tensor.dtype)} and shape "
-                f"{shape_text(tensor.shape)}. Lengths are counts of positions, so they must be "
-                "whole numbers. "
-                + (
-                    "For a bool tensor use Mask.dense(...)."
-                    if tensor.dtype == torch.bool
-                    else "Round them yourself and pass lengths.long()."
-                )
-            )
+        tensor = whole_numbers(
+            lengths,
+            given="Mask.lengths: lengths",
+            rule="Lengths count positions, so they must be whole numbers.",
+            if_bool="For a bool tensor use Mask.dense(...).",
+        )
         if tensor.dim() not in (1, 2):
             raise ValueError(
                 f"Mask.lengths: lengths has shape {shape_text(tensor.shape)}. It must be (batch,), "
                 "one length per example, or (batch, query_len), one per query. "
                 "Use Mask.lengths([n]) for a single example."
             )
-        self._lengths = tensor.long()
+        self.key_lens = tensor
         refuse_where(
-            self._lengths < 0,
+            self.key_lens < 0,
             "Mask.lengths: a length is negative.",
             lambda where: (
                 f"Mask.lengths: {self._entry(where)}. A length cannot be negative. Use 0 for an "
@@ -44,8 +41,8 @@ class Lengths(Mask):
             ),
         )
 
-    def __repr__(self) -> str:
-        return f"Mask.lengths({self._lengths.tolist()})"
+    def __str__(self) -> str:
+        return f"Mask.lengths({numbers_text(self.key_lens)})"
 
     @property
     def kind(self) -> str:
@@ -56,10 +53,10 @@ class Lengths(Mask):
         return 3
 
     def _lead_sizes(self) -> tuple[int, int]:
-        return self._lengths.shape[0], 1
+        return self.key_lens.shape[0], 1
 
     def _check(self, batch: int, heads: int, query_len: int, key_len: int) -> None:
-        shape = self._lengths.shape
+        shape = self.key_lens.shape
         if shape[0] != batch:
             raise ValueError(
                 f"Mask.lengths: {shape[0]} lengths, shape {shape_text(shape)}, for a batch of "
@@ -71,8 +68,10 @@ class Lengths(Mask):
                 f"{query_len} queries. Give one length per query, shape ({batch}, {query_len}), "
                 f"or one per example, shape ({batch},)."
             )
+        if readable(self.key_lens) and self._longest <= key_len:
+            return  # without touching the tensor again, at each step of a decoder
         refuse_where(
-            self._lengths > key_len,
+            self.key_lens > key_len,
             "Mask.lengths: a length is longer than the key axis.",
             lambda where: (
                 f"Mask.lengths: {self._entry(where)}, longer than the key axis, {key_len}. Clamp "
@@ -82,27 +81,36 @@ class Lengths(Mask):
         )
 
     def _entry(self, where: list[int]) -> str:
-        return f"lengths{where} is {int(self._lengths[tuple(where)])}"
+        return f"lengths{where} is {int(self.key_lens[tuple(where)])}"
+
+    @cached_property
+    def _longest(self) -> int:
+        return int(self.key_lens.max()) if self.key_lens.numel() else 0
+
+    @property
+    def _alike(self) -> bool:
+        return self.key_lens.dim() == 1
+
+    def _own_lens(self) -> tuple[int | None, int | None]:
+        key_len = max(self._longest, 1) if readable(self.key_lens) else None
+        return None if self._alike else self.key_lens.shape[1], key_len
 
     def _grid(
         self, query_len: int, key_len: int, device: torch.device
     ) -> Bool[Tensor, "batch heads query key"]:
-        lengths = self._lengths.to(device)
-        lengths = lengths[:, None, :, None] if lengths.dim() == 2 else lengths[:, None, None, None]
-        return torch.arange(key_len, device=device) < lengths
+        return torch.arange(key_len, device=device) < self._per_query(device).unsqueeze(-1)
 
+    def _intervals(self, query_len: int, key_len: int, device: torch.device) -> Intervals:
+        lengths = self._per_query(device)
+        return Intervals(lengths.new_zeros(1, 1, 1), lengths)
 
-def _whole(lengths: object) -> Tensor:
-    if isinstance(lengths, list | tuple) and not lengths:
-        return torch.zeros(0, dtype=torch.long)  # as_tensor([]) would be float
-    try:
-        return torch.as_tensor(lengths)
-    except (TypeError, ValueError, RuntimeError):
-        raise TypeError(
-            f"Mask.lengths: got {lengths!r}. Lengths must be whole numbers, one per example "
-            "(batch,) or one per query (batch, query_len). Pass a list of ints or an int tensor."
-        ) from None
+    def _unseen(
+        self, query_len: int, key_len: int, device: torch.device
+    ) -> Bool[Tensor, "batch heads key"]:
+        lengths = self._per_query(device)
+        longest = lengths if self._alike else lengths.amax(dim=-1, keepdim=True)
+        return torch.arange(key_len, device=device) >= longest
 
-
-def _short(dtype: torch.dtype) -> str:
-    return str(dtype).removeprefix("torch.")
+    def _per_query(self, device: torch.device) -> Int[Tensor, "batch heads query"]:
+        lengths = self.key_lens.to(device).unsqueeze(1)
+        return lengths.unsqueeze(1) if self._alike else lengths

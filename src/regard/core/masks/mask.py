@@ -2,31 +2,40 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Literal, TypeAlias
 
-import torch
-from jaxtyping import Bool, Float, Shaped
+from jaxtyping import Bool, Shaped
 from torch import Tensor
 
+from regard.core.masks.description import Description
+
 Align: TypeAlias = Literal["start", "end"]
+Whole: TypeAlias = Sequence[int] | Sequence[Sequence[int]] | Shaped[Tensor, "..."]
 
 
-class Mask(ABC):
+class Mask(Description):
     """Who may attend to what. True means *may attend*, always.
 
-    Build one with :meth:`lengths`, :meth:`causal` or :meth:`dense`; combine them with ``&``
-    (both allow), ``|`` (either allows) and ``~`` (the opposite). A mask is a description: it
-    becomes a tensor only when the lengths of queries and keys are known.
+    Build one with :meth:`lengths`, :meth:`causal`, :meth:`window`, :meth:`segments` or
+    :meth:`dense`, or from what another library calls a mask with :meth:`from_attention_mask` or
+    :meth:`from_torch`; combine them with ``&`` (both allow), ``|`` (either allows) and ``~`` (the
+    opposite). A mask is a description: it becomes a tensor only when a kernel needs one.
 
-    >>> (Mask.lengths([2, 3]) & Mask.causal()).dense_for(query_len=3, key_len=3).int().tolist()
-    [[[1, 0, 0], [1, 1, 0], [1, 1, 0]], [[1, 0, 0], [1, 1, 0], [1, 1, 1]]]
+    >>> Mask.lengths([2, 3]) & Mask.causal()
+    (Mask.lengths([2, 3]) & Mask.causal())
+    ▪ · ·   ▪ · ·
+    ▪ ▪ ·   ▪ ▪ ·
+    ▪ ▪ ·   ▪ ▪ ▪
+
+    (queries down, keys across, an example beside the other; ``str`` is the first line alone.)
+    torch 2.13 compiles no ``~`` of an object: within a compiled function write
+    ``mask.__invert__()``, or make the mask before.
     """
 
     # ---- constructors -------------------------------------------------------------------
     @staticmethod
-    def lengths(lengths: Sequence[int] | Sequence[Sequence[int]] | Shaped[Tensor, "..."]) -> Mask:
+    def lengths(lengths: Whole) -> Mask:
         """Each query may attend to the first ``lengths`` keys of its example.
 
         Shape ``(batch,)``: one length per example; ``(batch, query_len)``: one per query. A
@@ -59,22 +68,116 @@ class Mask(ABC):
         return Causal(align)
 
     @staticmethod
+    def window(before: int | None, after: int | None, *, align: Align | None = None) -> Mask:
+        """Each query may attend to its own place, ``before`` keys before it and ``after`` after.
+
+        ``None`` is no limit: ``window(None, 0)`` allows what ``causal()`` allows. ``align`` says
+        where the queries sit among the keys, as in :meth:`causal`.
+
+        Raises:
+            TypeError: a number is not whole.
+            ValueError: a number is negative, or (when used) the lengths differ without ``align``.
+
+        >>> Mask.window(1, 0)
+        Mask.window(1, 0)
+        ▪ · · · ·
+        ▪ ▪ · · ·
+        · ▪ ▪ · ·
+        · · ▪ ▪ ·
+        · · · ▪ ▪
+        """
+        from regard.core.masks.window import Window
+
+        return Window(before, after, align)
+
+    @staticmethod
+    def segments(query_ids: Whole, key_ids: Whole | None = None) -> Mask:
+        """Each query may attend to the keys of its own segment: those with the same id.
+
+        For several sequences packed into one. Shape ``(position,)``, which serves every example,
+        or ``(batch, position)``; self-attention needs ``query_ids`` alone.
+
+        Raises:
+            TypeError: the ids are not whole numbers.
+            ValueError: their shape is neither, or (when used) does not fit.
+
+        >>> Mask.segments([0, 0, 1]).dense_for(query_len=3, key_len=3).int().tolist()
+        [[1, 1, 0], [1, 1, 0], [0, 0, 1]]
+        """
+        from regard.core.masks.segments import Segments
+
+        return Segments(query_ids, key_ids)
+
+    @staticmethod
     def dense(may_attend: Shaped[Tensor, "..."]) -> Mask:
         """A bool tensor, True where the query may attend.
 
         Shape ``(query, key)``, ``(batch, query, key)`` or ``(batch, heads, query, key)``; its
-        batch, heads and query axes may have size 1 and then serve all.
+        batch, heads and query axes may have size 1 and then serve all. The bool ``attn_mask`` of
+        torch's ``scaled_dot_product_attention`` has this polarity; that of
+        ``nn.MultiheadAttention`` has the opposite one, for which there is :meth:`from_torch`.
 
         Raises:
             TypeError: the tensor is not bool (0/1 numbers could mean either polarity).
             ValueError: it has fewer than two or more than four axes.
 
+        >>> import torch
         >>> Mask.dense(torch.tensor([[True, False]])).dense_for(query_len=2, key_len=2).tolist()
         [[True, False], [True, False]]
         """
         from regard.core.masks.dense import Dense
 
         return Dense(may_attend)
+
+    @staticmethod
+    def from_attention_mask(ones_and_zeros: Shaped[Tensor, "..."]) -> Mask:
+        """The ``attention_mask`` of a Hugging Face tokenizer: 1 = real, 0 = padding.
+
+        Shape ``(batch, key)``, ints, floats or bools.
+
+        Raises:
+            TypeError: not a tensor.
+            ValueError: another shape, or a value that is neither 0 nor 1.
+
+        >>> import torch
+        >>> ones_and_zeros = torch.tensor([[1, 1, 0]])
+        >>> Mask.from_attention_mask(ones_and_zeros).dense_for(1, 3).int().tolist()
+        [[[1, 1, 0]]]
+        """
+        from regard.core.masks.foreign import from_attention_mask
+
+        return from_attention_mask(ones_and_zeros)
+
+    @staticmethod
+    def from_torch(
+        attn_mask: Shaped[Tensor, "..."] | None = None,
+        key_padding_mask: Shaped[Tensor, "..."] | None = None,
+        *,
+        num_heads: int | None = None,
+    ) -> Mask:
+        """The masks of ``nn.MultiheadAttention`` and ``nn.Transformer``: bool, True = *hidden*.
+
+        Mind that the bool mask of ``scaled_dot_product_attention`` means the opposite (True = may
+        attend): that one is :meth:`dense`. Float masks are added to the scores; one of only 0 and
+        -inf is a mask, and any other number is a bias, which ``attend`` takes as ``bias=``.
+
+        Args:
+            attn_mask: ``(query, key)``, or ``(batch * num_heads, query, key)``.
+            key_padding_mask: ``(batch, key)``, or ``(key,)`` of an unbatched call.
+            num_heads: the module's, by which the axes of a three-axis ``attn_mask`` are told apart.
+
+        Raises:
+            TypeError: not a tensor, or neither bool nor float.
+            ValueError: shapes that do not fit, a float that is neither 0 nor -inf, or no mask.
+
+        >>> import torch
+        >>> hidden = torch.tensor([[False, False, True]])
+        >>> Mask.from_torch(key_padding_mask=hidden).dense_for(1, 3).int().tolist()
+        [[[1, 1, 0]]]
+        """
+        from regard.core.masks.foreign import from_torch
+
+        return from_torch(attn_mask, key_padding_mask, num_heads)
 
     # ---- algebra ------------------------------------------------------------------------
     def __and__(self, other: Mask | Bool[Tensor, "..."]) -> Mask:
@@ -95,66 +198,15 @@ class Mask(ABC):
     __rand__ = __and__
     __ror__ = __or__
 
-    # ---- use ----------------------------------------------------------------------------
-    def dense_for(self, query_len: int, key_len: int) -> Bool[Tensor, "*lead query key"]:
-        """The mask as a bool tensor ``(query, key)``, with its batch and heads in front, if any."""
-        batch, heads = self._lead_sizes()
-        self._check(batch, heads, query_len, key_len)
-        grid = self._grid(query_len, key_len, torch.device("cpu"))
-        grid = grid.expand(batch, heads, query_len, key_len)
-        if self._rank < 4:
-            grid = grid.squeeze(1)
-        return grid.squeeze(0) if self._rank < 3 else grid
-
-    def grid_for(
-        self, scores_shape: Sequence[int], device: torch.device
-    ) -> Bool[Tensor, "*lead query key"]:
-        """The mask for scores of this shape, with size-1 axes wherever it serves all.
-
-        ``scores_shape`` is ``(query, key)``, ``(batch, query, key)`` or
-        ``(batch, heads, query, key)``, and the result has as many axes.
-
-        Raises:
-            ValueError: the mask does not fit, or could be read in two ways.
-        """
-        rank = len(scores_shape)
-        query_len, key_len = scores_shape[-2:]
-        batch = scores_shape[0] if rank > 2 else 1
-        heads = scores_shape[1] if rank > 3 else 1
-        self._check(batch, heads, query_len, key_len)
-        grid = self._grid(query_len, key_len, device)
-        if rank < 4:
-            grid = grid.squeeze(1)
-        return grid.squeeze(0) if rank < 3 else grid
-
-    def hide(self, scores: Float[Tensor, "*lead query key"]) -> Float[Tensor, "*lead query key"]:
-        """Scores with -inf where the query may not attend."""
-        return scores.masked_fill(~self.grid_for(scores.shape, scores.device), -torch.inf)
-
-    # ---- what each kind of mask answers -------------------------------------------------
     @property
-    @abstractmethod
-    def kind(self) -> str:
-        """One word for what it is, by which a kernel says whether it can serve it."""
+    def parts(self) -> tuple[Mask, ...]:
+        """The masks that must all allow, from left to right; itself alone if it is no ``&``."""
+        return (self,)
 
-    @property
-    @abstractmethod
-    def _rank(self) -> int:
-        """Axes it speaks of: 2 (query, key), 3 (with batch) or 4 (with batch and heads)."""
+    def __repr__(self) -> str:
+        from regard.core.masks.drawing import draw
 
-    @abstractmethod
-    def _lead_sizes(self) -> tuple[int, int]:
-        """Its own batch and heads, 1 where it serves all."""
-
-    @abstractmethod
-    def _check(self, batch: int, heads: int, query_len: int, key_len: int) -> None:
-        """Raise ValueError unless it fits these sizes in exactly one way."""
-
-    @abstractmethod
-    def _grid(
-        self, query_len: int, key_len: int, device: torch.device
-    ) -> Bool[Tensor, "batch heads query key"]:
-        """The four-axis bool tensor, with size-1 axes wherever it serves all."""
+        return f"{self}\n{draw(self)}".rstrip()
 
 
 def as_mask(may_attend: Mask | Shaped[Tensor, "..."]) -> Mask:
@@ -167,17 +219,3 @@ def as_mask(may_attend: Mask | Shaped[Tensor, "..."]) -> Mask:
         f"may_attend is a {type(may_attend).__name__}. It must be a Mask or a bool tensor whose "
         "True means 'may attend'. Use Mask.lengths(...), Mask.causal() or Mask.dense(...)."
     )
-
-
-def refuse_where(
-    wrong: Bool[Tensor, "..."], rule: str, explain: Callable[[list[int]], str]
-) -> None:
-    """Raise ValueError if ``wrong`` holds anywhere, with ``explain(the first such index)``.
-
-    Under compile and export it becomes an assertion in the graph, which says ``rule``; under vmap
-    the numbers cannot be read, and nothing is checked.
-    """
-    if torch.compiler.is_compiling():
-        torch._assert_async(~wrong.any(), rule)
-    elif not torch._C._functorch.is_functorch_wrapped_tensor(wrong) and wrong.any():
-        raise ValueError(explain(wrong.nonzero()[0].tolist()))

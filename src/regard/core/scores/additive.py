@@ -4,6 +4,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from regard.core.axes import widen
 from regard.core.scores.score import Score, per_head, project
 
 
@@ -60,10 +61,11 @@ class Additive(Score):
             nn.init.constant_(self.g, self.attn_dim**-0.5)
 
     def scoring_vector(self) -> Float[Tensor, "*heads attn_dim"]:
-        """``v``, or ``g v / ‖v‖`` when normalized."""
+        """``v``, or ``g v / ‖v‖`` when normalized, half precision in float32."""
         if self.g is None:
             return self.v
-        return self.g * self.v / torch.linalg.vector_norm(self.v, dim=-1, keepdim=True)
+        v = widen(self.v)
+        return widen(self.g) * v / torch.linalg.vector_norm(v, dim=-1, keepdim=True)
 
     def project_query(self, query: Float[Tensor, "*lead query query_dim"]) -> Tensor:
         """``W q`` (+ b: with the queries, so that keys of zeros stay zeros)."""

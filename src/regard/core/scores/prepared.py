@@ -9,6 +9,8 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
+from regard.core.masks import Mask
+
 if TYPE_CHECKING:
     from regard.core.scores.score import Score
 
@@ -27,6 +29,8 @@ class PreparedKey:
     """Width of the keys that were prepared."""
     dtype: torch.dtype
     """Dtype of the keys that were prepared; half precision is projected, and held, in float32."""
+    may_attend: Mask | None = None
+    """The mask they were prepared with: what it hides from every query is zeros already."""
 
     @property
     def shape(self) -> torch.Size:
@@ -39,4 +43,8 @@ class PreparedKey:
 
     def index_select(self, rows: Tensor) -> PreparedKey:
         """The keys of some of the examples, in this order."""
-        return replace(self, projected=self.projected.index_select(0, rows))
+        return replace(self, projected=self.projected.index_select(0, rows), may_attend=None)
+
+    def is_zero_where_hidden_by(self, may_attend: Mask) -> bool:
+        """Whether zeros need not be filled in again."""
+        return self.may_attend is may_attend

@@ -58,7 +58,8 @@ class Score(nn.Module, ABC):
             unseen = ~may_attend.grid_for(shape, key.device).any(dim=-2).unsqueeze(-1)
             key = key.masked_fill(unseen, 0.0)
         with torch.autocast(key.device.type, enabled=False):
-            return PreparedKey(self, self.project_key(widen(key)), key.shape[-1], key.dtype)
+            projected = self.project_key(widen(key))
+        return PreparedKey(self, projected, key.shape[-1], key.dtype, may_attend)
 
     def forward(
         self,

@@ -1,0 +1,56 @@
+"""The dot family by products and a softmax, where the weights are asked for as well."""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from regard.core.attend import Attended
+from regard.core.masks import Mask
+from regard.core.scores import PreparedKey, Score
+from regard.kernels.autocast import without_autocast
+from regard.kernels.dot_family import (
+    DOT_FAMILY,
+    as_given,
+    common_refusals,
+    products,
+)
+from regard.kernels.kernel import Kernel
+from regard.kernels.softmax_attention import softmax_attention
+
+
+def attend_torch_softmax(
+    query: Tensor,
+    key: Tensor | PreparedKey,
+    value: Tensor,
+    *,
+    score: Score,
+    may_attend: Mask | None = None,
+    bias: Tensor | None = None,
+    need_weights: bool = False,
+    **_: Any,
+) -> Attended:
+    """Arguments are those of :func:`regard.attend`; what is left out has its default."""
+    with without_autocast(query.device):
+        given = products(query, key, value, score, may_attend, bias, causal_in_a_word=False)
+        context, weights = softmax_attention(
+            given.query, given.key, given.value, given.added, given.scale
+        )
+        return Attended(
+            as_given(context, query), as_given(weights, query) if need_weights else None
+        )
+
+
+TORCH_SOFTMAX = Kernel(
+    name="torch_softmax",
+    run=attend_torch_softmax,
+    tolerance={
+        torch.float64: 1e-12,
+        torch.float32: 1e-5,
+        torch.bfloat16: 1e-2,
+        torch.float16: 2e-3,
+    },
+    devices=frozenset({"cpu"}),
+    scores=DOT_FAMILY,
+    further_refusals=common_refusals,
+)

@@ -1,0 +1,56 @@
+"""Zeros where nobody may look: in the numbers, and in every derivative."""
+
+import math
+
+import pytest
+import torch
+from torch.autograd import gradcheck, gradgradcheck
+
+from regard.kernels.zero_fill import zero_where
+
+HIDDEN = torch.tensor([False, True, False])[:, None]  # of three rows
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("junk", [math.nan, math.inf, -0.0, 5.0])
+def test_hidden_rows_become_zero_and_the_others_stay(dtype: torch.dtype, junk: float) -> None:
+    given = torch.tensor([[1.5, -2.0], [junk, junk], [-0.0, math.inf]], dtype=dtype)
+    for tensor in (given, given.mT.contiguous().mT, given.repeat(2, 1, 1)[1]):
+        (filled,) = zero_where(HIDDEN, tensor)
+        assert filled.tolist() == [[1.5, -2.0], [0.0, 0.0], [0.0, math.inf]]
+        assert filled.dtype == dtype
+        assert str(filled[2, 0].item()) == "-0.0"  # to the bit
+
+
+def test_no_gradient_passes_where_hidden_not_even_nan() -> None:
+    tensors = [torch.randn(3, 2, requires_grad=True), torch.randn(3, 4, requires_grad=True)]
+    filled = zero_where(HIDDEN, *tensors)
+    for create_graph in (False, True):
+        gradients = torch.autograd.grad(
+            filled,
+            tensors,
+            [torch.full_like(tensor, math.nan) for tensor in filled],
+            retain_graph=True,
+            create_graph=create_graph,
+        )
+        for gradient in gradients:
+            assert (gradient[1] == 0.0).all()
+            assert gradient[[0, 2]].isnan().all()
+
+
+def test_all_its_derivatives_are_right() -> None:
+    tensors = [torch.randn(3, 2, dtype=torch.float64, requires_grad=True) for _ in range(2)]
+
+    def filled(*tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        return tuple(tensor.sin() for tensor in zero_where(HIDDEN, *tensors))
+
+    assert gradcheck(filled, tensors)
+    assert gradgradcheck(filled, tensors)
+
+
+def test_a_tensor_without_gradient_beside_one_with_gets_none() -> None:
+    wanted, other = torch.randn(3, 2, requires_grad=True), torch.randn(3, 2)
+    (gradient,) = torch.autograd.grad(
+        sum(t.sum() for t in zero_where(HIDDEN, wanted, other)), wanted
+    )
+    assert gradient.tolist() == [[1.0, 1.0], [0.0, 0.0], [1.0, 1.0]]
