@@ -21,6 +21,7 @@ from torch import Tensor
 from regard import attend, scores
 from regard.kernels import KERNELS
 from tests.core.cases import SCORES, Sizes
+from tests.core.check import dropping
 from tests.core.checks import CHECKS, Needs
 from tests.core.everywhere import KERNELS_RAN, check_everywhere, everywhere
 from tests.core.matrix import AXES, Cell, covering, groups, product_of, why_not
@@ -89,8 +90,13 @@ def test_attend_keeps(name: str, cell: Cell, as_a_user: None) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("strength", [2, 3])
-@pytest.mark.parametrize("needs", dict.fromkeys(check.says_nothing for check in CHECKS.values()))
+@pytest.mark.parametrize(
+    ("needs", "strength"),
+    [
+        *((needs, 2) for needs in dict.fromkeys(c.says_nothing for c in CHECKS.values())),
+        (dropping, 3),
+    ],
+)
 def test_all_values_meet_that_can_meet(needs: Needs, strength: int) -> None:
     speaks = _speaks(needs)
     can_meet: set[object] = set()
@@ -195,14 +201,16 @@ def test_wherever_three_values_meet_attend_keeps(name: str, as_a_user: None) -> 
 @pytest.mark.parametrize("score", scores.NAMES)
 def test_the_answer_is_right_in_every_cell(score: str, as_a_user: None) -> None:
     """The whole product, but for a bias and variants of a score: three values must do for those."""
-    answer = cache(lambda cell: make_setting(cell).answer())
+    setting, answer = cache(make_setting), cache(lambda cell: make_setting(cell).answer())
     ran: Counter[str | None] = Counter()
     for cell in product_of(score=score, bias="unbiased"):
         ran[why_not(cell)] += 1
         if why_not(cell) is None:
+            # what neither the numbers given nor the answer depend on
             mode = cell.mode if cell.mode == "dropout" else "eval"
             same = cell._replace(key="plain", observed="context", layout="contiguous", mode=mode)
-            everywhere("answer", partial(_gives, make_setting(cell), answer(same)), cell)
+            gives = partial(_gives, setting(same).with_(cell=cell), answer(same))
+            everywhere("answer", gives, cell)
     assert ran.total() == math.prod(map(len, AXES.values())) // len(SCORES) // 2
 
 
