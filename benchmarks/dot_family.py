@@ -8,7 +8,6 @@ are told by the microseconds that ours adds.
 """
 
 import math
-import time
 from collections.abc import Callable, Iterable
 from itertools import product
 from statistics import median
@@ -18,13 +17,13 @@ from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 from torch.testing import assert_close
 
+from benchmarks.rounds import rounds_of
 from regard import Mask, attend
 
 HEADS, DIM = 8, 64
 LARGE = ((4, 256, 256), (16, 256, 256), (4, 512, 512), (4, 1024, 1024))  # batch, queries, keys
 SMALL = ((16, 1, 30), (16, 16, 16))
 KINDS = ("unmasked", "causal", "lengths", "lengths, made in the call", "lengths, with weights")
-SAMPLE = 0.03  # seconds that one contestant runs in a round, or once if a call takes longer
 
 Call = Callable[[], tuple[Tensor, ...]]
 
@@ -78,19 +77,6 @@ def contestants(
         return context, *torch.autograd.grad(context, (query, key, value), upstream)
 
     return lambda: finish(by_hand()), lambda: finish(ours().context)
-
-
-def rounds_of(by_hand: Call, ours: Call, rounds: int) -> list[tuple[float, float]]:
-    """Seconds of one call of each, round by round."""
-    calls = max(1, int(SAMPLE / min(seconds(by_hand, 1), seconds(by_hand, 1))))
-    return [(seconds(by_hand, calls), seconds(ours, calls)) for _ in range(rounds)]
-
-
-def seconds(call: Call, times: int) -> float:
-    start = time.perf_counter()
-    for _ in range(times):
-        call()
-    return (time.perf_counter() - start) / times
 
 
 def compare(

@@ -5,7 +5,6 @@ both, one after the other, so that the machine's moods fall on both alike; ratio
 round. In evaluation torch takes its own fast path for inference.
 """
 
-import time
 from collections.abc import Callable, Iterable
 from itertools import product
 from statistics import median
@@ -15,12 +14,12 @@ import torch
 from torch import Tensor, nn
 from torch.testing import assert_close
 
+from benchmarks.rounds import rounds_of
 from regard import Mask
 from regard.layers import MultiHeadAttention
 
 NUM_HEADS = 8
 SIZES = ((8, 32, 128), (32, 32, 128), (8, 128, 256), (32, 128, 512), (8, 512, 128), (8, 512, 512))
-SAMPLE = 0.03  # seconds that one contestant runs in a round, or once if a call takes longer
 
 
 class Setting(NamedTuple):
@@ -76,22 +75,6 @@ def contestants(
     return run_torchs, run_ours
 
 
-def ratios(
-    theirs: Callable[[], object], ours: Callable[[], object], rounds: int
-) -> tuple[list[float], list[float]]:
-    """Seconds of torch's call in each round, and what ours takes of them."""
-    calls = max(1, int(SAMPLE / min(seconds(theirs, 1), seconds(theirs, 1))))
-    pairs = [(seconds(theirs, calls), seconds(ours, calls)) for _ in range(rounds)]
-    return [torchs for torchs, _ in pairs], [own / torchs for torchs, own in pairs]
-
-
-def seconds(call: Callable[[], object], times: int) -> float:
-    start = time.perf_counter()
-    for _ in range(times):
-        call()
-    return (time.perf_counter() - start) / times
-
-
 def compare(
     rounds: int,
     threads: Iterable[int] = (1, 2),
@@ -106,11 +89,12 @@ def compare(
         theirs, ours = contestants(*size, setting)
         for torchs, own in zip(theirs(), ours(), strict=True):
             assert_close(own, torchs, rtol=1e-3, atol=1e-4)
-        took, shares = ratios(theirs, ours, rounds)
+        took = rounds_of(theirs, ours, rounds)
+        ratios = [own / torchs for torchs, own in took]
         print(
             f"  {num_threads:7} {size[0]:5} {size[1]:4} {size[2]:6}  {setting} "
-            f"{1e3 * median(took):8.2f} ms  x {median(shares):.2f} "
-            f"({min(shares):.2f} to {max(shares):.2f})",
+            f"{1e3 * median(torchs for torchs, _ in took):8.2f} ms  x {median(ratios):.2f} "
+            f"({min(ratios):.2f} to {max(ratios):.2f})",
             flush=True,
         )
     torch.set_num_threads(before)

@@ -48,6 +48,7 @@ def kernels(
     from rich.table import Table
     from rich.text import Text
 
+    from regard.core.errors import dtype_text
     from regard.kernels import KERNELS, Request, choose
     from regard.scores import make_score
 
@@ -72,10 +73,7 @@ def kernels(
             "kernel": kernel.name,
             "runs": kernel is chosen,
             "refusals": kernel.refusals(request),
-            "tolerance": {
-                str(d).removeprefix("torch."): tolerance
-                for d, tolerance in kernel.tolerance.items()
-            },
+            "tolerance": {dtype_text(d): tolerance for d, tolerance in kernel.tolerance.items()},
         }
         for kernel in KERNELS
     ]

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from regard.core.errors import shape_text, shapes_text
+from regard.core.errors import dtype_text, shape_text, shapes_text
 
 _AXES = {2: "(position, dim)", 3: "(batch, position, dim)", 4: "(batch, heads, position, dim)"}
 _HALF = (torch.float16, torch.bfloat16)
@@ -57,9 +57,9 @@ def check_inputs(
         )
     if not query.dtype == key_dtype == value.dtype or not query.is_floating_point():
         raise TypeError(
-            f"{caller}: query is {_name(query.dtype)}, key {_name(key_dtype)}, value "
-            f"{_name(value.dtype)}. All three must have one floating-point dtype. Convert them "
-            f"with .to(torch.{_name(_widest(query.dtype, key_dtype, value.dtype))})."
+            f"{caller}: query is {dtype_text(query.dtype)}, key {dtype_text(key_dtype)}, value "
+            f"{dtype_text(value.dtype)}. All three must have one floating-point dtype. Convert "
+            f"them with .to(torch.{dtype_text(_widest(query.dtype, key_dtype, value.dtype))})."
         )
 
 
@@ -146,8 +146,8 @@ def check_bias(bias: Tensor, scores_shape: Sequence[int]) -> Tensor:
     """
     if not bias.is_floating_point():
         raise TypeError(
-            f"attend: bias has dtype {_name(bias.dtype)}, shape {shape_text(bias.shape)}. A bias "
-            "is added to the scores, so it must be a float tensor. To hide positions pass "
+            f"attend: bias has dtype {dtype_text(bias.dtype)}, shape {shape_text(bias.shape)}. "
+            "A bias is added to the scores, so it must be a float tensor. To hide positions pass "
             "may_attend=."
         )
     right = tuple(scores_shape)
@@ -174,10 +174,6 @@ def _layout_hint(query: Tensor, key_shape: Sequence[int]) -> str:
     if query.dim() == 3 and query.shape[1] == key_shape[1] and query.shape[0] != key_shape[0]:
         return " (or .transpose(0, 1) if these are length-first: here the batch comes first)"
     return ""
-
-
-def _name(dtype: torch.dtype) -> str:
-    return str(dtype).removeprefix("torch.")
 
 
 def _widest(*dtypes: torch.dtype) -> torch.dtype:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from torch import Size, Tensor
+from torch import Size, Tensor, dtype
 
 
 def shape_text(shape: Size | Sequence[int]) -> str:
@@ -24,3 +24,8 @@ def shapes_text(**tensors: Tensor | Size | Sequence[int]) -> str:
         f"{name} {shape_text(t.shape if isinstance(t, Tensor) else t)}"
         for name, t in tensors.items()
     )
+
+
+def dtype_text(given: dtype) -> str:
+    """Write a dtype as ``float32``."""
+    return str(given).removeprefix("torch.")

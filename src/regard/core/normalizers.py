@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float, Shaped
 from torch import Tensor
 
-from regard.core.errors import shape_text
+from regard.core.errors import dtype_text, shape_text
 from regard.core.masks import Mask, as_mask
 
 Normalizer: TypeAlias = Callable[[Tensor], Tensor]
@@ -67,7 +67,7 @@ def masked_softmax(
         )
     if not scores.is_floating_point():
         raise TypeError(
-            f"masked_softmax: scores has dtype {str(scores.dtype).removeprefix('torch.')}. Weights "
+            f"masked_softmax: scores has dtype {dtype_text(scores.dtype)}. Weights "
             "are fractions, so scores must be floating point. Convert them with scores.float()."
         )
     wide = scores.to(torch.promote_types(scores.dtype, torch.float32))

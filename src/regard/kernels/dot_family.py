@@ -14,6 +14,13 @@ from regard.kernels.zero_fill import zero_where
 
 DOT_FAMILY = frozenset({"Dot", "ScaledDot", "Bilinear"})
 
+TOLERANCE = {
+    torch.float64: 1e-12,
+    torch.float32: 1e-5,
+    torch.bfloat16: 1e-2,
+    torch.float16: 2e-3,
+}
+
 
 class Products(NamedTuple):
     """``scores = scale * query @ key.mT + added``, over (batch, heads, position, dim).

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import torch
 
 from regard.core.attend import Attended
+from regard.core.errors import dtype_text
 from regard.kernels.request import Request
 
 
@@ -34,7 +35,9 @@ class Kernel:
         """Why this kernel cannot serve the request, a sentence each; empty if it can."""
         refused = []
         if request.dtype not in self.tolerance:
-            refused.append(_not_among("dtype", _short(request.dtype), map(_short, self.tolerance)))
+            refused.append(
+                _not_among("dtype", dtype_text(request.dtype), map(dtype_text, self.tolerance))
+            )
         if self.devices is not None and request.device not in self.devices:
             refused.append(_not_among("device", request.device, self.devices))
         if self.scores is not None and request.score not in self.scores:
@@ -46,7 +49,3 @@ class Kernel:
 
 def _not_among(what: str, wanted: str, served: Iterable[str]) -> str:
     return f"{what} {wanted} is not among {', '.join(sorted(served))}"
-
-
-def _short(dtype: torch.dtype) -> str:
-    return str(dtype).removeprefix("torch.")

@@ -17,6 +17,9 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
+from regard.kernels.autocast import without_autocast
+from regard.kernels.second_derivatives import differentiable_backward
+
 
 class Recurrence(NamedTuple):
     """What the recurrence gives, position by position of the target."""
@@ -61,7 +64,7 @@ def recurrent_additive(
     inputs, initial, key, value, v = (
         tensor.to(query_weight.dtype) for tensor in (inputs, initial, key, value, v)
     )
-    with _no_autocast(initial):
+    with without_autocast(initial.device):
         states, contexts, weights = _Scan.apply(  # type: ignore[no-untyped-call]
             (inputs + gate_bias).transpose(0, 1).contiguous(),  # time first: a step is one block
             initial,
@@ -74,10 +77,6 @@ def recurrent_additive(
             hidden_positions,
         )
     return Recurrence(states.transpose(0, 1), contexts.transpose(0, 1), weights.transpose(0, 1))
-
-
-def _no_autocast(tensor: Tensor) -> torch.autocast:
-    return torch.autocast(tensor.device.type, enabled=False)
 
 
 class _Scan(torch.autograd.Function):
@@ -126,9 +125,9 @@ class _Scan(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
         arguments = ctx.saved_tensors
-        with _no_autocast(grads[0]):
+        with without_autocast(grads[0].device):
             if torch.is_grad_enabled():  # gradients of gradients are asked for
-                return _differentiable_backward(arguments, grads)
+                return differentiable_backward(_steps, arguments, grads)
             return _backward(arguments, ctx.kept, grads)
 
 
@@ -199,19 +198,6 @@ def _cell_backward(
     torch.addcmul(gated, gated, r, value=-1, out=d_r)
     d_recurrent[:, : 2 * dim] = d_gates[:, : 2 * dim]
     return direct
-
-
-def _differentiable_backward(
-    arguments: tuple[Tensor, ...], grads: tuple[Tensor, ...]
-) -> tuple[Tensor | None, ...]:
-    """The same gradients through plain operations, which autograd can differentiate again."""
-    wanted = [argument for argument in arguments if argument is not None and argument.requires_grad]
-    outputs = _steps(*arguments)
-    found = iter(torch.autograd.grad(outputs, wanted, grads, create_graph=True, allow_unused=True))
-    return tuple(
-        next(found) if argument is not None and argument.requires_grad else None
-        for argument in arguments
-    )
 
 
 def _steps(

@@ -6,7 +6,6 @@ sees are zeroed, half precision is computed in float32, and gradients of gradien
 
 from typing import Any
 
-import torch
 from torch import Tensor
 
 from regard.core.attend import Attended
@@ -15,6 +14,7 @@ from regard.core.scores import PreparedKey, Score
 from regard.kernels.autocast import without_autocast
 from regard.kernels.dot_family import (
     DOT_FAMILY,
+    TOLERANCE,
     as_given,
     common_refusals,
     products,
@@ -48,12 +48,7 @@ def _refusals(request: Request) -> list[str]:
 TORCH_SDPA = Kernel(
     name="torch_sdpa",
     run=attend_torch_sdpa,
-    tolerance={
-        torch.float64: 1e-12,
-        torch.float32: 1e-5,
-        torch.bfloat16: 1e-2,
-        torch.float16: 2e-3,
-    },
+    tolerance=TOLERANCE,
     devices=frozenset({"cpu"}),
     scores=DOT_FAMILY,
     further_refusals=_refusals,

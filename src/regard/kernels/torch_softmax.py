@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import torch
 from torch import Tensor
 
 from regard.core.attend import Attended
@@ -11,6 +10,7 @@ from regard.core.scores import PreparedKey, Score
 from regard.kernels.autocast import without_autocast
 from regard.kernels.dot_family import (
     DOT_FAMILY,
+    TOLERANCE,
     as_given,
     common_refusals,
     products,
@@ -44,12 +44,7 @@ def attend_torch_softmax(
 TORCH_SOFTMAX = Kernel(
     name="torch_softmax",
     run=attend_torch_softmax,
-    tolerance={
-        torch.float64: 1e-12,
-        torch.float32: 1e-5,
-        torch.bfloat16: 1e-2,
-        torch.float16: 2e-3,
-    },
+    tolerance=TOLERANCE,
     devices=frozenset({"cpu"}),
     scores=DOT_FAMILY,
     further_refusals=common_refusals,

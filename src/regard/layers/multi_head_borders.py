@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from regard.core.axes import check_inputs
-from regard.core.errors import shape_text, shapes_text
+from regard.core.errors import dtype_text, shape_text, shapes_text
 from regard.core.scores import Score, make_score
 
 _CALLER = "MultiHeadAttention"
@@ -92,11 +92,7 @@ def check_inputs_of_heads(
             )
     if query.dtype != dtype and not torch.is_autocast_enabled(query.device.type):
         raise TypeError(
-            f"{_CALLER}: query, key and value are {_name(query.dtype)}, but the layer's parameters "
-            f"are {_name(dtype)}. They must have one dtype, unless torch.autocast is on. Write "
-            f"layer.to(torch.{_name(query.dtype)}), or convert the inputs."
+            f"{_CALLER}: query, key and value are {dtype_text(query.dtype)}, but the layer's "
+            f"parameters are {dtype_text(dtype)}. They must have one dtype, unless torch.autocast "
+            f"is on. Write layer.to(torch.{dtype_text(query.dtype)}), or convert the inputs."
         )
-
-
-def _name(dtype: torch.dtype) -> str:
-    return str(dtype).removeprefix("torch.")

@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Bool, Int
 from torch import Tensor
 
-from regard.core.errors import shape_text
+from regard.core.errors import dtype_text, shape_text
 
 
 def readable(tensor: Tensor) -> bool:
@@ -48,15 +48,11 @@ def whole_numbers(numbers: object, *, given: str, rule: str, if_bool: str) -> In
         ) from None
     if tensor.dtype.is_floating_point or tensor.dtype.is_complex or tensor.dtype == torch.bool:
         raise TypeError(
-            f"{given} has dtype {dtype_text(tensor)} and shape {shape_text(tensor.shape)}. {rule} "
+            f"{given} has dtype {dtype_text(tensor.dtype)} and shape {shape_text(tensor.shape)}. "
+            f"{rule} "
             + (if_bool if tensor.dtype == torch.bool else "Round them yourself, then .long().")
         )
     return tensor.to(torch.long, copy=True)
-
-
-def dtype_text(tensor: Tensor) -> str:
-    """Write a dtype as ``float32``."""
-    return str(tensor.dtype).removeprefix("torch.")
 
 
 def numbers_text(tensor: Tensor) -> str:

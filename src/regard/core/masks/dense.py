@@ -4,8 +4,7 @@ import torch
 from jaxtyping import Bool, Shaped
 from torch import Tensor
 
-from regard.core.errors import shape_text
-from regard.core.masks.checks import dtype_text
+from regard.core.errors import dtype_text, shape_text
 from regard.core.masks.mask import Mask
 
 _AXES = {
@@ -89,7 +88,7 @@ def _not_bool(may_attend: object) -> str:
             "tensor whose True means 'may attend', for example torch.as_tensor(may_attend)."
         )
     given = (
-        f"Mask.dense: got dtype {dtype_text(may_attend)} and shape "
+        f"Mask.dense: got dtype {dtype_text(may_attend.dtype)} and shape "
         f"{shape_text(may_attend.shape)}. A mask must be bool, True meaning 'may attend', since "
         "numbers could mean either polarity. "
     )

@@ -4,8 +4,8 @@ import torch
 from jaxtyping import Bool, Shaped
 from torch import Tensor
 
-from regard.core.errors import shape_text
-from regard.core.masks.checks import dtype_text, refuse_where
+from regard.core.errors import dtype_text, shape_text
+from regard.core.masks.checks import refuse_where
 from regard.core.masks.dense import Dense
 from regard.core.masks.mask import Mask
 
@@ -88,7 +88,7 @@ def _not_hidden(foreign: Shaped[Tensor, "..."], name: str) -> Bool[Tensor, "..."
         return ~foreign
     if not foreign.is_floating_point():
         raise TypeError(
-            f"Mask.from_torch: {name} has dtype {dtype_text(foreign)} and shape "
+            f"Mask.from_torch: {name} has dtype {dtype_text(foreign.dtype)} and shape "
             f"{shape_text(foreign.shape)}. torch takes bool (True = hidden) or float (added to the "
             f"scores). Pass {name}.bool() if 1 means hidden."
         )

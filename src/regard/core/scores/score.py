@@ -55,8 +55,9 @@ class Score(nn.Module, ABC):
         check_key(key.shape, self.key_dim, self.num_heads, score=type(self).__name__)
         if may_attend is not None:
             shape = (*key.shape[:-2], 1, key.shape[-2])
-            unseen = ~may_attend.grid_for(shape, key.device).any(dim=-2).unsqueeze(-1)
-            key = key.masked_fill(unseen, 0.0)
+            unseen = may_attend.unseen_keys(shape, key.device)
+            if unseen is not None:
+                key = key.masked_fill(unseen.unsqueeze(-1), 0.0)
         with torch.autocast(key.device.type, enabled=False):
             projected = self.project_key(widen(key))
         return PreparedKey(self, projected, key.shape[-1], key.dtype, may_attend)

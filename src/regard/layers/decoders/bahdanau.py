@@ -158,7 +158,7 @@ class BahdanauDecoder(Decoder):
             state_bias=from_state.bias,
             hidden_positions=None
             if state.may_attend is None
-            else ~state.may_attend.grid_for(scores_shape, projected.device).squeeze(1),
+            else state.may_attend.unseen_keys(scores_shape, projected.device),
         )
         return found.states, found.contexts, found.weights if need_weights else None
 
