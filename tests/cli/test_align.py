@@ -19,7 +19,8 @@ def translator(model):
 
 def numbers(model, *arguments):
     ran = run("align", model, *arguments, "--json")
-    assert (ran.status, ran.err) == (0, "")
+    assert ran.status == 0
+    assert all(line.startswith("note: ") for line in ran.err.splitlines()), ran.err
     return json.loads(ran.out)
 
 
@@ -62,7 +63,7 @@ def test_png_writes_a_picture_beside_what_is_printed(model, tmp_path):
     [
         ("a.doc", r"ends with '\.doc'.*\.png"),
         ("missing/a.png", r"which does not exist\. .*Make it first"),
-        ("folder.png", r"folder\.png: Is a directory"),
+        ("folder.png", r"/folder\.png: Is a directory\. Give a file"),
     ],
 )
 def test_a_picture_that_cannot_be_written_is_one_error(model, tmp_path, name, message):
@@ -121,3 +122,21 @@ def test_a_missing_matplotlib_is_one_error_that_says_what_to_install(model, tmp_
     error = error_of(run("align", model, "ab", "AH", "--png", tmp_path / "a.png"))
     assert error.count("pip install") == 1
     assert "'regard[plots]'" in error
+
+
+def test_tokens_that_the_model_does_not_know_are_told(model):
+    ran = run("align", model, "axb", "AH ZZ")
+    assert ran.err.splitlines() == [
+        "note: source tokens unknown to the model: 'x' (1 in all)",
+        "note: target tokens unknown to the model: 'ZZ' (1 in all)",
+    ]
+
+
+@pytest.mark.filterwarnings("default")
+def test_a_character_without_a_font_is_one_note(model, tmp_path):
+    ran = run("align", model, "a\U0010fffd", "AH", "--png", tmp_path / "a.png")
+    assert ran.status == 0
+    unknown, font = ran.err.splitlines()
+    assert unknown.startswith("note: source tokens unknown")
+    assert re.match(r"note: .*no installed font has .*drawn as boxes", font)
+    assert (tmp_path / "a.png").exists()

@@ -140,4 +140,7 @@ def test_a_full_disk_behind_standard_output_is_one_error(model):
     with open("/dev/full", "wb") as full:
         process = start("predict", model, stdout=full)
     _, err = process.communicate(b"ab\n", timeout=120)
-    assert (process.returncode, err) == (1, b"error: No space left on device.\n")
+    assert (process.returncode, err) == (
+        1,
+        b"error: the output: No space left on device. Make room, or write elsewhere.\n",
+    )

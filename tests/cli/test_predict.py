@@ -20,7 +20,8 @@ def answer(model):
 
 def lines(model, stdin, *options):
     ran = run("predict", model, *options, stdin=stdin)
-    assert (ran.status, ran.err) == (0, ""), ran
+    assert ran.status == 0, ran
+    assert ran.err == "" or ran.err.startswith("note: source tokens unknown"), ran
     assert ran.out.endswith("\n")
     return ran.out.removesuffix("\n").split("\n")
 
@@ -40,6 +41,22 @@ def test_no_lines_give_no_lines(model):
 
 def test_a_last_line_without_a_newline_counts(model, answer):
     assert lines(model, b"ab\ncd") == [answer("ab"), answer("cd")]
+
+
+def test_a_byte_order_mark_is_no_part_of_the_first_source(model, tmp_path):
+    (tmp_path / "words.txt").write_bytes(b"\xef\xbb\xbfab\n\xef\xbb\xbfc\n")
+    stdin = (tmp_path / "words.txt").read_bytes()
+    from_file = run("predict", model, tmp_path / "words.txt", "--json")
+    assert from_file == run("predict", model, "--json", stdin=stdin)
+    sources = [json.loads(line)["source"] for line in from_file.out.splitlines()]
+    assert sources == ["ab", "\ufeffc"]  # a mark stands at the beginning only
+
+
+def test_tokens_the_model_does_not_know_are_told_once(model):
+    ran = run("predict", model, stdin=b"axb\n\nyx\n")
+    assert ran.err == "note: source tokens unknown to the model: 'x', 'y' (3 in all)\n"
+    many = run("predict", model, stdin=b"efghijklmnop\n").err
+    assert many.endswith("'k', 'l' and 4 more (12 in all)\n")
 
 
 def test_windows_line_ends_are_no_part_of_the_source(model, answer):
@@ -93,8 +110,12 @@ def test_a_line_that_is_not_utf8_is_named_and_those_before_it_are_answered(model
 
 def test_a_missing_file_and_a_folder_are_one_error(model, tmp_path):
     missing = tmp_path / "words.txt"
-    assert error_of(run("predict", model, missing)) == f"{missing}: No such file or directory."
-    assert error_of(run("predict", model, tmp_path)) == f"{tmp_path}: Is a directory."
+    assert error_of(run("predict", model, missing)) == (
+        f"{missing}: No such file or directory. Check the path."
+    )
+    assert error_of(run("predict", model, tmp_path)) == (
+        f"{tmp_path}: Is a directory. Give a file, not a folder."
+    )
 
 
 # ---- as a process -------------------------------------------------------------------------------

@@ -307,35 +307,52 @@ def test_windows_line_ends_a_byte_order_mark_and_no_last_newline_are_accepted(as
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--attention", "cosine"), r"attention='cosine' is unknown\. Choose one of: additive, "),
-        (("--decoder", "gru"), r"decoder='gru' is unknown\. Choose one of: bahdanau, luong"),
-        (("--cell", "rnn"), r"cell='rnn' is unknown\. Choose one of: gru, lstm"),
-        (("--input-feeding",), r"Input feeding is Luong's: choose decoder='luong'"),
-        (("--input-feeding", "--decoder", "luong", "--attention", "none"), r"attention='none'"),
-        (("--window", 0), r"window=0\. .*give an odd number"),
-        (("--window", 4), r"window=4\. .*give an odd number"),
-        (("--hidden-dim", 0), r"hidden_dim=0\. It is a size"),
-        (("--hidden-dim", -3), r"hidden_dim=-3"),
-        (("--hidden-dim", 7, "--attention", "dot"), r"Use an even hidden_dim"),
-        (("--dropout", "nan"), r"dropout=nan\. It is a probability"),
-        (("--dropout", 1), r"dropout=1\.0"),
-        (("--learning-rate", "nan"), r"learning_rate=nan\. It must be above 0, and finite"),
-        (("--learning-rate", "inf"), r"learning_rate=inf\. It must be above 0, and finite"),
-        (("--learning-rate", -1), r"learning_rate=-1\.0"),
-        (("--label-smoothing", 1), r"label_smoothing=1\.0\. .*below 1"),
-        (("--minutes", "nan"), r"minutes=nan"),
-        (("--minutes", 0), r"minutes=0\.0\. It must be above 0"),
-        (("--epochs", 0), r"epochs=0\. It must be at least 1"),
-        (("--batch-size", 0), r"batch_size=0\. It must be at least 1"),
-        (("--patience", 0), r"patience=0"),
-        (("--seed", -1), r"seed=-1\. It must be at least 0"),
-        (("--seed", 10**20), r"seed=1\d+\. It must be below 2\*\*32"),
-        (("--source-tokens", "letters"), r"none named 'letters'.*characters, whitespace"),
+        (("--attention", "cosine"), r"--attention 'cosine' is unknown\. Choose one of: additive, "),
+        (("--decoder", "gru"), r"--decoder 'gru' is unknown\. Choose one of: bahdanau, luong"),
+        (("--cell", "rnn"), r"--cell 'rnn' is unknown\. Choose one of: gru, lstm"),
+        (("--input-feeding",), r"Input feeding is Luong's: choose --decoder 'luong'"),
+        (("--input-feeding", "--decoder", "luong", "--attention", "none"), r"--attention 'none'"),
+        (("--window", 0), r"--window 0\. .*an odd number"),
+        (("--window", 4), r"--window 4\. .*an odd number"),
+        (("--hidden-dim", 0), r"--hidden-dim 0\. Give a whole number from 1 to 16,384\."),
+        (("--hidden-dim", -3), r"--hidden-dim -3"),
+        (
+            ("--hidden-dim", 7, "--attention", "dot"),
+            r"Use an even --hidden-dim, or choose --attention 'general'",
+        ),
+        (("--dropout", "nan"), r"--dropout nan\. Give a number at least 0 and below 1"),
+        (("--dropout", 1), r"--dropout 1\.0"),
+        (("--learning-rate", "nan"), r"--learning-rate nan\. Give a number above 0, at most 1\."),
+        (("--learning-rate", "inf"), r"--learning-rate inf\. Give a number above 0"),
+        (("--learning-rate", -1), r"--learning-rate -1\.0"),
+        (("--label-smoothing", 1), r"--label-smoothing 1\.0\. .*below 1"),
+        (("--minutes", "nan"), r"--minutes nan"),
+        (("--minutes", 0), r"--minutes 0\.0\. Give a number above 0"),
+        (("--epochs", 0), r"--epochs 0\. Give a whole number from 1 to"),
+        (("--batch-size", 0), r"--batch-size 0\. Give a whole number from 1"),
+        (("--patience", 0), r"--patience 0"),
+        (("--seed", -1), r"--seed -1\. Give a whole number from 0"),
+        (("--seed", 10**20), r"--seed 1\d+\. Give a whole number from 0 to 4,294,967,295"),
+        (
+            ("--source-tokens", "letters"),
+            r"--source-tokens 'letters' is unknown.*characters, whitespace",
+        ),
         (("--length", 5), r"--length 5 is for the synthetic data sets copy, reverse, sort\. Leave"),
         (("--test", "missing.tsv"), r"missing\.tsv: No such file or directory"),
         (("--resume",), r"no unfinished training to resume in .*Leave out --resume"),
         (("--resume", "--overwrite"), r"--resume and --overwrite: .*Choose one"),
-        (("--hidden-dim", 10**7), r"out of memory\. Choose smaller sizes"),
+        (("--hidden-dim", 10**20), r"--hidden-dim 1\d+\. Give a whole number from 1 to 16,384\."),
+        (("--embed-dim", 10**20), r"--embed-dim 1\d+\. Give"),
+        (("--attn-dim", 10**20), r"--attn-dim 1\d+\. Give"),
+        (("--encoder-layers", 3000), r"--encoder-layers 3000\. Give a whole number from 1 to 64"),
+        (("--window", 10**9 + 1), r"--window 1\d+\. Give a whole number from 1 to 99"),
+        (("--threads", 0), r"--threads 0\. Give a whole number from 1"),
+        (("--threads", 100_000), r"--threads 100000\. Give a whole number from 1 to 1,024"),
+        (("--epochs", 10**20), r"--epochs 1\d+\. Give a whole number from 1 to 1,000,000"),
+        (("--learning-rate", 1e30), r"--learning-rate 1e\+30\. Give a number above 0, at most 1\."),
+        (("--attention", "dot", "--attn-dim", 5), r"--attn-dim 5 with .*Leave --attn-dim out"),
+        (("--attention", "none", "--attn-dim", 7), r"--attn-dim 7 with --attention 'none'"),
+        (("--attention", "none", "--no-source-summary"), r"^--no-source-summary with --attention"),
     ],
     ids=str,
 )
@@ -350,8 +367,10 @@ def test_impossible_options_end_with_one_error_and_nothing_written(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--threads", 0), r"'--threads': .* 1"),
-        (("--epochs", "many"), r"'--epochs'"),
+        (("--epochs", "many"), r"'--epochs': 'many'\. "),
+        (("--dropout", "0,5"), r"'--dropout': '0,5'\. "),
+        (("--to", ""), r"'--to': '' is an empty path\. Give the name"),
+        (("--dev", ""), r"'--dev': '' is an empty path"),
         (("--attn", 3), r"No such option"),
     ],
     ids=str,
@@ -414,8 +433,13 @@ def test_what_is_neither_file_nor_built_in_is_told_what_there_is(tmp_path):
         (("cmudict", "--length", 5), r"--length 5 is for .*copy, reverse, sort"),
         (("copy", "--dev", "dev.tsv"), r"--dev and --test with the built-in data set 'copy'"),
         (("cmudict", "--num-pairs", 5), r"--num-pairs 5 is for .*copy, reverse, sort"),
-        (("copy", "--length", 2), r"Raise length .*or give num_pairs <= 338"),
-        (("copy", "--length", -2), r"Give length >= 1"),
+        (("copy", "--length", 2), r"Raise length .*or give --num-pairs <= 338"),
+        (("copy", "--length", -2), r"--length -2\. .*Give length >= 1"),
+        (
+            ("copy", "--length", 10**11),
+            r"--length 1\d+ and --num-pairs 10000 make .*at most 20,000,000",
+        ),
+        (("copy", "--num-pairs", 10**12), r"--length 10 and --num-pairs 1\d+ make"),
     ],
     ids=str,
 )
@@ -467,7 +491,8 @@ def test_a_full_disk_is_one_error_that_names_the_file(files, tmp_path, monkeypat
     ran = run("train", *files, "--to", tmp_path / "m", "--epochs", 1)
     assert (ran.status, ran.out) == (1, "")
     last = ran.err.splitlines()[-1]
-    assert last == f"error: {tmp_path / 'm' / 'config.json'}: No space left on device."
+    place = tmp_path / "m" / "config.json"
+    assert last == f"error: {place}: No space left on device. Make room, or write elsewhere."
     assert names_in(tmp_path / "m") == []  # no half of a model
 
 
@@ -477,14 +502,26 @@ def test_a_missing_extra_is_one_error_that_says_what_to_install(files, tmp_path,
     assert error.endswith("pip install 'regard[all]'.")
 
 
-def test_a_loss_that_is_not_finite_is_one_error(files, tmp_path):
-    ran = run("train", *files, "--to", tmp_path / "m", "--epochs", 2, "--learning-rate", 1e38)
-    assert ran.status == 1
-    last = ran.err.splitlines()[-1]
-    assert re.match(
-        r"error: training: the loss is nan at update \d+, .*No model was kept yet", last
+def test_a_loss_that_is_not_finite_is_one_error_and_leaves_no_folder(files, tmp_path, monkeypatch):
+    from regard.training.gradients import GradientWorkers
+
+    monkeypatch.setattr(GradientWorkers, "__call__", lambda workers, batch: float("nan"))
+    ran = run("train", *files, "--to", tmp_path / "m", "--epochs", 2, "--learning-rate", 0.3)
+    assert (ran.status, ran.err) == (
+        1,
+        "error: training: the loss is nan at update 0, with --learning-rate 0.3. No model was kept "
+        "yet. Try --learning-rate 0.1.\n",
     )
-    assert names_in(tmp_path / "m") == []
+    assert not (tmp_path / "m").exists()
+
+
+def test_too_little_memory_is_one_error(files, tmp_path, monkeypatch):
+    def fail(*arguments, **choices):
+        raise RuntimeError("DefaultCPUAllocator: can't allocate memory")
+
+    monkeypatch.setattr(Translator, "fresh", fail)
+    error = error_of(run("train", *files, "--to", tmp_path / "m"))
+    assert error.startswith("out of memory. Choose smaller sizes")
 
 
 # ---- interrupted and resumed --------------------------------------------------------------------
@@ -503,10 +540,13 @@ def test_ctrl_c_keeps_a_checkpoint_from_which_resume_goes_on_to_the_same_model(f
     )
     assert names_in(tmp_path / "m") == ["training.safetensors"]
 
+    unfinished = error_of(run("predict", tmp_path / "m"))
+    assert re.search(r"holds an interrupted training .*: regard train .* --resume\.", unfinished)
     again = ("train", *files, "--to", tmp_path / "m", *LONG)
     assert "holds an interrupted training. Go on with --resume" in error_of(run(*again))
     other = error_of(run(*again, "--resume", "--label-smoothing", 0))
-    assert "label_smoothing was 0.1, now 0.0" in other
+    assert "--label-smoothing was 0.1, now 0.0" in other
+    assert other.endswith("or start again with --overwrite in place of --resume.")
     assert names_in(tmp_path / "m") == ["training.safetensors"]  # nothing was touched
 
     assert run(*again, "--resume").status == 0
@@ -552,4 +592,4 @@ def test_an_interrupted_overwrite_says_nothing_good_of_the_old_model(files, tmp_
 def test_a_damaged_checkpoint_is_one_error(files, tmp_path):
     (tmp_path / "training.safetensors").write_bytes(b"junk")
     error = error_of(run("train", *files, "--to", tmp_path, "--epochs", 1, "--resume"))
-    assert re.search(r"damaged or no checkpoint: .*Start again without --resume", error)
+    assert re.search(r"damaged or no checkpoint: .*Start again with --overwrite in place of", error)

@@ -6,6 +6,7 @@ Kernels come from the dispatch's own list: a new one is covered by being there.
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -41,7 +42,8 @@ def everywhere(name: str, run: Callable[[Attend], None], cell: Cell) -> None:
     chosen = {request: dispatch.choose(request).name for request in requests}
     ran = set(chosen.values())
     for kernel in dispatch.KERNELS:
-        if any(chosen[r] != kernel.name and not kernel.refusals(r) for r in requests):
+        could = replace(kernel, does_not_pay=lambda request: [])
+        if any(chosen[r] != kernel.name and not could.refusals(r) for r in requests):
             with only(kernel):
                 run(attend)
             ran.add(kernel.name)
@@ -52,9 +54,10 @@ def everywhere(name: str, run: Callable[[Attend], None], cell: Cell) -> None:
 
 @contextmanager
 def only(kernel: Kernel) -> Iterator[None]:
-    """This kernel alone, and the reference for what it refuses."""
+    """This kernel alone, whether it pays or not, and the reference for what it refuses."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(dispatch, "KERNELS", (kernel, REFERENCE))
+        willing = replace(kernel, does_not_pay=lambda request: [])
+        patch.setattr(dispatch, "KERNELS", (willing, REFERENCE))
         yield
 
 

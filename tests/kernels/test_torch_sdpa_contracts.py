@@ -261,7 +261,7 @@ def request(**changes: Any) -> Request:
         ({}, "torch_sdpa", []),
         ({"need_weights": True}, "torch_softmax", ["weights are asked for, and it keeps none"]),
         ({"need_lse": True}, "reference", ["lse is asked for, and it gives none"]),
-        ({"has_dropout": True}, "reference", ["dropout is asked for, and it has none"]),
+        ({"has_dropout": True}, "torch_softmax", ["dropout is asked for, and it has none"]),
         ({"normalize": "sparsemax"}, "reference", ["it normalizes by softmax, not by sparsemax"]),
         (
             {"is_transformed": True},

@@ -264,3 +264,15 @@ def test_the_shape_table():
     assert decoder.cells.from_context.in_features == 6
     assert decoded.weights.shape == (1, 2, 4)
     assert decoded.logits.shape == (1, 2, 9)
+
+
+@pytest.mark.parametrize("kind", KINDS[1:])
+def test_keys_are_zeroed_where_padding_is_once_for_all_steps(kind):
+    decoder, encoded = make_decoder(kind, "general", "gru"), make_encoded()
+    states = encoded.states.clone()
+    hidden = encoded.may_attend.unseen_keys((*states.shape[:1], 1, states.shape[1]), states.device)
+    states[hidden] = torch.nan
+    key = decoder.begin(encoded._replace(states=states)).key
+    assert key.is_zero_where_hidden_by(encoded.may_attend)
+    assert (key.projected[hidden] == 0.0).all()
+    assert hidden.any()

@@ -27,8 +27,8 @@ REFUSED = {
         ValueError,
         "embed_dim=3 and num_heads=8.*Take embed_dim=8",
     ),
-    "no heads": (lambda: MultiHeadAttention(8, 0), ValueError, "num_heads=0.*Take num_heads=1"),
-    "no width": (lambda: MultiHeadAttention(0, 2), ValueError, "embed_dim=0.*Take embed_dim=2"),
+    "no heads": (lambda: MultiHeadAttention(8, 0), ValueError, "num_heads=0.*at least 1"),
+    "no width": (lambda: MultiHeadAttention(0, 2), ValueError, "embed_dim=0.*at least 1"),
     "certain dropout": (
         lambda: MultiHeadAttention(8, 2, dropout=1.0),
         ValueError,

@@ -112,6 +112,15 @@ def not_text(folder):
         edit_config(hidden_dim=16),
         edit_config(hidden_dim="8"),
         edit_config(num_heads=2),
+        edit_config(hidden_dim=10**20),
+        edit_config(hidden_dim=16_384),  # 3 GB a matrix, if it were made before it is refused
+        edit_config(window=10**9 + 1),
+        edit_config(bidirectional="no"),
+        edit_config(bidirectional=3),
+        edit_config(input_feeding=None),
+        edit_config(source_summary="x"),
+        edit_config(cell=["gru"]),
+        edit_config(embed_dim=True),
         edit_config(attention="cosine"),
         edit_config(source_vocab_size=5),
         edit_config(dropout="much"),
@@ -160,11 +169,13 @@ def test_a_failed_write_leaves_the_old_file(folder, monkeypatch):
     [
         ({"attention": "cosine"}, r"attention='cosine' is unknown.*additive"),
         ({"decoder": "gru"}, r"decoder='gru' is unknown.*bahdanau, luong"),
-        ({"hidden_dim": 0}, r"hidden_dim=0.*at least 1"),
+        ({"hidden_dim": 0}, r"hidden_dim=0\. Give a whole number from 1"),
         ({"dropout": 1.0}, r"dropout=1.0.*below 1"),
         ({"input_feeding": True}, r"Input feeding is Luong's"),
         ({"attention": "dot", "hidden_dim": 7}, r"of one width.*'general'"),
         ({"attention": "dot", "encoder_dim": 8}, r"encoder states \(16 wide\)"),
+        ({"attention": "dot", "attn_dim": 5}, r"attn_dim=5 with .*Leave attn_dim out"),
+        ({"attention": "none", "source_summary": False}, r"source_summary=False with"),
     ],
 )
 def test_impossible_choices_are_refused_with_the_fix(choices, message):
@@ -181,7 +192,9 @@ def test_alignments_are_those_of_the_decoder_and_sum_to_one():
 
 def test_aligning_a_prediction_gives_its_own_weights():
     translator = make_translator()
-    torch.nn.init.normal_(translator.network.decoder.readout.to_logits.bias, std=3.0)
+    bias = translator.network.decoder.readout.to_logits.bias
+    with torch.no_grad():
+        bias.copy_(torch.linspace(-3.0, 3.0, len(bias)))  # a token comes before the end
     prediction = predict(translator, ["abcd"], need_weights=True)[0]
     assert prediction.target_tokens
     torch.testing.assert_close(
@@ -197,3 +210,13 @@ def test_a_model_without_attention_says_that_it_has_no_weights():
 def test_a_side_without_tokens_cannot_be_aligned():
     with pytest.raises(ValueError, match=r"the target '' has no tokens"):
         make_translator().align("abc", "")
+
+
+def test_an_unreadable_folder_is_not_called_damaged(folder, monkeypatch):
+    def refuse(path):
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr("os.listdir", refuse)
+    with pytest.raises(ModelFolderError, match=r"cannot be read: .*Permission denied\. ") as caught:
+        Translator.from_pretrained(folder)
+    assert "damaged" not in str(caught.value)

@@ -131,11 +131,12 @@ def test_the_seed_decides_synthetic_data():
     ("options", "problem"),
     [
         ({"length": 2, "num_symbols": 5}, r"make only 25 sequences .* give num_pairs <= 12\."),
-        ({"length": 0}, r"lengths from 0 to 0\. .* Give length >= 1"),
+        ({"length": 0}, r"length=0\. .* Give length >= 1"),
         ({"length": 3, "min_length": 4}, "lengths from 4 to 3"),
         ({"num_symbols": 27}, r"num_symbols=27\. .* Give 1 to 26"),
+        ({"length": 10**9}, r"length=1\d+ and num_pairs=10000 make .* at most 20,000,000"),
         ({"num_pairs": 0}, r"num_pairs=0\. Give at least 1"),
-        ({"num_pairs": 2}, r"num_pairs=2 leaves a part of copy empty\. .* num_pairs >= 200"),
+        ({"num_pairs": 2}, r"copy: num_pairs=2 leaves a part of it empty\. .* num_pairs >= 200"),
         ({"stress": True}, r"stress=True was given for copy, .* copy takes length, min_length"),
     ],
 )

@@ -77,7 +77,7 @@ def test_a_bad_line_is_an_error_that_names_file_line_and_fix(write, line, proble
     text = str(error.value)
     assert text.startswith(f"{path}, line 3: ")
     assert problem in text
-    assert text.endswith("skip_bad_lines=True, on the command line --skip-bad-lines.")
+    assert text.endswith("Or leave bad lines out: skip_bad_lines=True.")
     assert error.value.__suppress_context__
 
 

@@ -36,6 +36,7 @@ def align(
     from rich.console import Console
 
     from regard import plots
+    from regard.cli.unknown import UnknownTokens
     from regard.models import Translator
     from regard.search import predict
 
@@ -50,6 +51,13 @@ def align(
             )
     target = _text(target, "TARGET")
     weights = translator.align(source, target)
+    for name, side, text in (
+        ("source", translator.source, source),
+        ("target", translator.target, target),
+    ):
+        unknown = UnknownTokens(side, name)
+        unknown.see([text])
+        unknown.tell()
     source_tokens = translator.source.tokenizer.tokenize(source)
     target_tokens = translator.target.tokenizer.tokenize(target)
     if png is not None:

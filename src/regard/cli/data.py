@@ -3,7 +3,15 @@
 from pathlib import Path
 from typing import NamedTuple
 
-from regard.text import DATASETS, Pair, guess_tokenizer, load_dataset, read_pairs, split_by_source
+from regard.text import (
+    DATASETS,
+    TOKENIZERS,
+    Pair,
+    guess_tokenizer,
+    load_dataset,
+    read_pairs,
+    split_by_source,
+)
 from regard.text.synthetic import TASKS
 
 
@@ -37,6 +45,11 @@ def load(
     Raises:
         ValueError: neither a file nor a built-in name, or options that do not go together.
     """
+    for option, tokens in (("--source-tokens", source_tokens), ("--target-tokens", target_tokens)):
+        if tokens is not None and tokens not in TOKENIZERS:
+            raise ValueError(
+                f"{option} {tokens!r} is unknown. Choose one of: {', '.join(TOKENIZERS)}."
+            )
     if data in DATASETS and not Path(data).exists():
         if dev is not None or test is not None:
             raise ValueError(

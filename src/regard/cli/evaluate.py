@@ -38,6 +38,7 @@ def evaluate(
     import time
 
     from regard.cli import data
+    from regard.cli.unknown import UnknownTokens
     from regard.kernels import Workers
     from regard.models import Translator
     from regard.training import evaluate as measure
@@ -47,6 +48,9 @@ def evaluate(
     pairs = data.read(test, skip_bad_lines, notes)
     for note in notes:
         typer.echo(note, err=True)
+    unknown = UnknownTokens(translator.source, "source")
+    unknown.see(dict(pairs))
+    unknown.tell()
     start = time.perf_counter()
     with Workers() as workers:
         rates = measure(translator, pairs, workers=workers)

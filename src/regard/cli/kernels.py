@@ -1,7 +1,7 @@
 """``regard kernels``: which kernel would run, and why the others would not."""
 
+import ast
 import json
-import re
 from typing import Annotated
 
 import typer
@@ -92,12 +92,21 @@ def kernels(
 
 
 def _check_mask(mask: str | None) -> None:
-    unknown = [] if mask is None else [k for k in re.split(r"[&|~()]+", mask) if k not in MASKS]
-    if any(unknown) or mask == "":
+    if mask is not None and not _is_mask(mask):
         raise ValueError(
             f"--mask {mask!r} is unknown. Choose one of: {', '.join(MASKS)}; or join them with & "
             "and |, in quotation marks."
         )
+
+
+def _is_mask(text: str) -> bool:
+    """Whether it is a kind of mask, or several joined with &, | and ~."""
+    joints = (ast.Expression, ast.BinOp, ast.UnaryOp, ast.BitAnd, ast.BitOr, ast.Invert, ast.Load)
+    try:
+        parts = list(ast.walk(ast.parse(text, mode="eval")))
+    except (SyntaxError, ValueError):
+        return False
+    return all(p.id in MASKS if isinstance(p, ast.Name) else isinstance(p, joints) for p in parts)
 
 
 def _check_device(device: str) -> None:

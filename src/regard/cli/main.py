@@ -1,13 +1,17 @@
 """``regard``: the commands together, and how their errors end."""
 
+import errno
 import inspect
 import io
 import sys
+import warnings
 from collections.abc import Callable
+from typing import TextIO
 
 import typer
 
 from regard.cli.align import align
+from regard.cli.command import Command
 from regard.cli.evaluate import evaluate
 from regard.cli.kernels import kernels
 from regard.cli.predict import predict
@@ -39,7 +43,7 @@ app = typer.Typer(
     rich_markup_mode="rich",
 )
 for command in (train, predict, evaluate, align, kernels):
-    app.command(help=_help(command))(command)
+    app.command(cls=Command, help=_help(command))(command)
 
 
 def main() -> None:
@@ -51,13 +55,36 @@ def main() -> None:
     if isinstance(sys.stdout, io.TextIOWrapper):  # whatever the locale; file names as they are
         sys.stdout.reconfigure(encoding="utf-8", errors="surrogateescape")
     try:
-        app()
+        with warnings.catch_warnings():
+            warnings.showwarning = _note
+            app()
     except (ValueError, OSError, FloatingPointError, ModuleNotFoundError) as error:
         _end(_worded(error))
     except (MemoryError, RuntimeError) as error:
         if not isinstance(error, MemoryError) and "memory" not in str(error):
             raise  # a fault of ours: its traceback is wanted
         _end("out of memory. Choose smaller sizes: of the model, of --batch-size, or of the data.")
+
+
+_FIXES = {
+    errno.ENOENT: "Check the path.",
+    errno.ENOTDIR: "A part of the path is a file. Check the path.",
+    errno.EISDIR: "Give a file, not a folder.",
+    errno.EACCES: "Ask for the right to use it, or give another path.",
+    errno.EROFS: "Give another path.",
+    errno.ENOSPC: "Make room, or write elsewhere.",
+}
+
+
+def _note(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: TextIO | None = None,
+    line: str | None = None,
+) -> None:
+    print(f"note: {message}", file=sys.stderr)
 
 
 def _end(message: str) -> None:
@@ -70,5 +97,6 @@ def _worded(error: Exception) -> str:
         return f"{error}. Install what this command needs: pip install 'regard[all]'."
     if isinstance(error, OSError) and error.strerror:
         place = error.filename2 or error.filename  # of a rename, where to
-        return f"{place}: {error.strerror}." if place else f"{error.strerror}."
+        fix = _FIXES.get(error.errno or 0, "Check that it is there and may be used.")
+        return f"{place or 'the output'}: {error.strerror}. {fix}"
     return str(error)

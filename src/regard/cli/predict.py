@@ -1,5 +1,6 @@
 """``regard predict``: lines in, lines out."""
 
+import codecs
 import queue
 import sys
 import threading
@@ -36,12 +37,14 @@ def predict(
     """
     import json
 
+    from regard.cli.unknown import UnknownTokens
     from regard.kernels import Workers
     from regard.models import Translator
     from regard.search import predict as decode
 
     translator = Translator.from_pretrained(model)
     stream = _opened(file)
+    unknown = UnknownTokens(translator.source, "source")
     with Workers() as workers:
         for lines in _waiting_lines(stream):
             for prediction in decode(translator, lines, workers=workers):
@@ -55,6 +58,8 @@ def predict(
                 else:
                     print(prediction.target)
             sys.stdout.flush()
+            unknown.see(lines)
+    unknown.tell()
 
 
 def _opened(file: str) -> IO[bytes]:
@@ -100,6 +105,8 @@ def _waiting_lines(stream: IO[bytes]) -> Iterator[list[str]]:
 
 
 def _text(line: bytes, number: int) -> str:
+    if number == 1:
+        line = line.removeprefix(codecs.BOM_UTF8)
     try:
         return line.decode("utf-8").rstrip("\r\n")
     except UnicodeDecodeError as error:

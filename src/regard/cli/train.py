@@ -45,7 +45,8 @@ def train(
     ] = None,
     hidden_dim: Annotated[int, typer.Option(help="Width of decoder and encoder states.")] = 256,
     attn_dim: Annotated[
-        int | None, typer.Option(help="Width inside additive and concat. Default: half of that.")
+        int | None,
+        typer.Option(help="Width inside additive and concat. Default: half of --hidden-dim."),
     ] = None,
     encoder_layers: Annotated[int, typer.Option(help="Recurrent layers of the encoder.")] = 1,
     decoder_layers: Annotated[int, typer.Option(help="Recurrent layers of the decoder.")] = 1,
@@ -86,7 +87,7 @@ def train(
     ] = 20,
     seed: Annotated[int, typer.Option(help="Same seed and --epochs, same model.")] = 1,
     threads: Annotated[
-        int | None, typer.Option(help="Cores to train on at once. Default: all.", min=1)
+        int | None, typer.Option(help="Cores to train on at once. Default: all.")
     ] = None,
     bf16: Annotated[
         bool, typer.Option(help="Compute in bfloat16, on processors that can.")
@@ -244,12 +245,12 @@ def _check_folder(to: Path, resume: bool, overwrite: bool) -> None:
         return
     if path_in(to).exists():
         raise ValueError(
-            f"{to} holds an interrupted training. Go on with --resume, or start again with "
+            f"--to {to} holds an interrupted training. Go on with --resume, or start again with "
             "--overwrite, or choose another --to."
         )
     if (to / "model.safetensors").exists():
         raise ValueError(
-            f"{to} already holds a model. Replace it with --overwrite, or choose another --to."
+            f"--to {to} already holds a model. Replace it with --overwrite, or choose another --to."
         )
 
 

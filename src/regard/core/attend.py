@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import NamedTuple, TypeAlias
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from regard.core import dropout
 from regard.core.axes import widen
+from regard.core.dropout import draw_factors
 from regard.core.masks import Mask
 from regard.core.normalizers import NORMALIZERS, logsumexp
 from regard.core.scores.prepared import PreparedKey
+from regard.core.zero_fill import may_hold_junk, zero_where
 
 ScoreFunction: TypeAlias = Callable[[Tensor, "Tensor | PreparedKey"], Tensor]
 
@@ -95,6 +97,7 @@ def attend_reference(
     key = key if isinstance(key, PreparedKey) else widen(key)
     if may_attend is not None:
         key, value = drop_hidden(key, value, may_attend, query.shape[-2])
+        query = drop_blind(query, may_attend, key.shape[-2])
 
     with torch.autocast(query.device.type, enabled=False):  # half precision is scored in float32
         scores = score(query, key)
@@ -119,14 +122,28 @@ def drop_hidden(
     if unseen is None:
         return key, value
     unseen = unseen.unsqueeze(-1)
-    return key.masked_fill(unseen, 0.0), value.masked_fill(unseen, 0.0)
+    if not isinstance(key, PreparedKey):
+        key, value = zero_where(unseen, key, value)
+    elif key.is_zero_where_hidden_by(may_attend):
+        (value,) = zero_where(unseen, value)
+    else:
+        projected, value = zero_where(unseen, key.projected, value)
+        key = replace(key, projected=projected)
+    return key, value
+
+
+def drop_blind(
+    query: Float[Tensor, "*lead query query_dim"], may_attend: Mask, key_len: int
+) -> Tensor:
+    """Zeros in the queries that may attend to nothing: NaN there would reach the keys' gradient."""
+    if not may_hold_junk(query):
+        return query
+    blind = may_attend.blind_queries((*query.shape[:-1], key_len), query.device)
+    return zero_where(blind.unsqueeze(-1), query)[0]
 
 
 def drop(weights: Float[Tensor, "*lead query key"], dropout_p: float) -> Tensor:
     """Dropout on weights; see :mod:`regard.core.dropout`."""
     if dropout_p == 0.0:
         return weights
-    batch, heads = (*weights.shape[:-2], 1, 1)[:2]
-    query_len, key_len = weights.shape[-2:]
-    keep = dropout.keep_mask(dropout.draw_seed(), batch, heads, query_len, key_len, dropout_p)
-    return weights * keep.view(weights.shape).to(weights.device) / (1.0 - dropout_p)
+    return weights * draw_factors(weights.shape, dropout_p, weights.dtype, weights.device)

@@ -5,12 +5,13 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from regard.core.attend import drop_blind
 from regard.core.axes import widen
 from regard.core.masks import Mask
 from regard.core.masks.causal import Causal
 from regard.core.scores import PreparedKey, ScaledDot, Score
+from regard.core.zero_fill import zero_where
 from regard.kernels.request import Request
-from regard.kernels.zero_fill import zero_where
 
 DOT_FAMILY = frozenset({"Dot", "ScaledDot", "Bilinear"})
 
@@ -67,9 +68,12 @@ def products(
         if is_causal:
             unseen = may_attend.unseen_keys(scores_shape, query.device)
         else:
-            grid = may_attend.grid_for(scores_shape, query.device)
-            added = torch.where(grid, 0.0 if bias is None else bias, -torch.inf).to(query.dtype)
-            unseen = _unseen(grid, may_attend, scores_shape)
+            query = drop_blind(query, may_attend, key.shape[-2])
+            hiding = may_attend.hiding_for(scores_shape, query.device, query.dtype)
+            unseen = hiding.unseen
+            added = hiding.added
+            if bias is not None:
+                added = torch.where(added == 0.0, bias, -torch.inf)
         if unseen is not None:
             unseen = unseen.unsqueeze(-1)
             if isinstance(key, PreparedKey) and key.is_zero_where_hidden_by(may_attend):
@@ -89,12 +93,6 @@ def products(
         is_causal,
         scale,
     )
-
-
-def _unseen(grid: Tensor, may_attend: Mask, scores_shape: tuple[int, ...]) -> Tensor | None:
-    if grid.shape[-2] == 1:  # one row for all queries
-        return ~grid.squeeze(-2)
-    return may_attend.unseen_keys(scores_shape, grid.device)
 
 
 def _is_torchs_causal(may_attend: Mask, scores_shape: tuple[int, ...]) -> bool:
@@ -130,8 +128,6 @@ def common_refusals(request: Request) -> list[str]:
     refused = []
     if request.need_lse:
         refused.append("lse is asked for, and it gives none")
-    if request.has_dropout:
-        refused.append("dropout is asked for, and it has none")
     if request.normalize != "softmax":
         refused.append(f"it normalizes by softmax, not by {request.normalize}")
     if request.is_transformed:

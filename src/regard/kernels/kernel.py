@@ -30,9 +30,12 @@ class Kernel:
     masks: frozenset[str] | None = None
     further_refusals: Callable[[Request], list[str]] = _refuses_nothing
     """Whatever else it cannot do, or that is not installed here."""
+    does_not_pay: Callable[[Request], list[str]] = _refuses_nothing
+    """Why another is better, though this one could; asked only where it could. Tests try it all
+    the same."""
 
     def refusals(self, request: Request) -> list[str]:
-        """Why this kernel cannot serve the request, a sentence each; empty if it can."""
+        """Why this kernel will not serve the request, a sentence each; empty if it will."""
         refused = []
         if request.dtype not in self.tolerance:
             refused.append(
@@ -44,7 +47,8 @@ class Kernel:
             refused.append(_not_among("score", request.score, self.scores))
         if self.masks is not None and request.mask is not None and request.mask not in self.masks:
             refused.append(_not_among("mask", request.mask, {"None", *self.masks}))
-        return refused + self.further_refusals(request)
+        refused += self.further_refusals(request)
+        return refused or self.does_not_pay(request)
 
 
 def _not_among(what: str, wanted: str, served: Iterable[str]) -> str:

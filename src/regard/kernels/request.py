@@ -40,13 +40,3 @@ def score_kind(score: Score) -> str:
     if getattr(_ours, kind.__name__, None) is kind:
         return kind.__name__
     return f"{kind.__module__}.{kind.__qualname__}"
-
-
-def is_transformed() -> bool:
-    """Whether gradients are being transformed, rather than recorded to be run backward."""
-    if torch.compiler.is_compiling():
-        return False
-    return (
-        torch._C._functorch.peek_interpreter_stack() is not None
-        or torch.autograd.forward_ad._current_level >= 0
-    )

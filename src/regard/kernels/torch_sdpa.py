@@ -42,6 +42,8 @@ def attend_torch_sdpa(
 
 def _refusals(request: Request) -> list[str]:
     asked = ["weights are asked for, and it keeps none"] if request.need_weights else []
+    if request.has_dropout:
+        asked.append("dropout is asked for, and it has none")
     return asked + common_refusals(request)
 
 

@@ -1,10 +1,11 @@
-"""The dot family by products and a softmax, where the weights are asked for as well."""
+"""The dot family by products and a softmax, where weights are asked for, or dropped."""
 
 from typing import Any
 
 from torch import Tensor
 
 from regard.core.attend import Attended
+from regard.core.dropout import draw_factors
 from regard.core.masks import Mask
 from regard.core.scores import PreparedKey, Score
 from regard.kernels.autocast import without_autocast
@@ -27,14 +28,19 @@ def attend_torch_softmax(
     score: Score,
     may_attend: Mask | None = None,
     bias: Tensor | None = None,
+    dropout_p: float = 0.0,
     need_weights: bool = False,
     **_: Any,
 ) -> Attended:
     """Arguments are those of :func:`regard.attend`; what is left out has its default."""
     with without_autocast(query.device):
         given = products(query, key, value, score, may_attend, bias, causal_in_a_word=False)
+        shape = (*given.query.shape[:-1], given.key.shape[-2])
+        factors = (
+            draw_factors(shape, dropout_p, given.query.dtype, query.device) if dropout_p else None
+        )
         context, weights = softmax_attention(
-            given.query, given.key, given.value, given.added, given.scale
+            given.query, given.key, given.value, given.added, factors, given.scale
         )
         return Attended(
             as_given(context, query), as_given(weights, query) if need_weights else None

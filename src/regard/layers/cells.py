@@ -4,6 +4,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from regard.core.sizes import check_sizes
 from regard.layers.dropout import LockedDropout
 from regard.layers.recurrence import CELLS, Hidden, init_recurrent
 
@@ -37,6 +38,13 @@ class ContextCells(nn.Module):
         super().__init__()
         if cell not in CELLS:
             raise ValueError(f"cell={cell!r} is unknown. Choose one of: {', '.join(CELLS)}.")
+        check_sizes(
+            type(self).__name__,
+            input_dim=input_dim,
+            context_dim=context_dim,
+            hidden_dim=hidden_dim,
+            num_layers=num_layers,
+        )
         self.cell = cell
         self.num_layers, self.hidden_dim = num_layers, hidden_dim
         gates_dim = _NUM_GATES[cell] * hidden_dim

@@ -5,6 +5,8 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional
 
+from regard.core.sizes import check_sizes
+
 
 class WindowEmbedding(nn.Module):
     r"""``x_j = Σ_o E_o[token(j+o)]`` over the offsets o of a window: one table per offset.
@@ -28,6 +30,7 @@ class WindowEmbedding(nn.Module):
 
     def __init__(self, vocab_size: int, embed_dim: int, *, window: int = 1) -> None:
         super().__init__()
+        check_sizes("WindowEmbedding", vocab_size=vocab_size, embed_dim=embed_dim)
         if window < 1 or window % 2 == 0:
             raise ValueError(
                 f"WindowEmbedding: window={window}. The token is in the middle, so give an odd "

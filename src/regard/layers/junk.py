@@ -1,13 +1,11 @@
 """Inputs of projections without the NaN and infinities that padding may hold."""
 
-import math
-
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
 from regard.core.masks import Mask
-from regard.core.masks.checks import readable
+from regard.core.zero_fill import may_hold_junk
 
 
 def without_junk(
@@ -23,7 +21,7 @@ def without_junk(
     NaN for a gradient: 0 times what the position holds. Finite numbers do no harm and stay, because
     in self-attention the same positions are queries as well. Inputs that are one tensor stay one.
     """
-    if not (_may_hold_junk(key) or (value is not key and _may_hold_junk(value))):
+    if not (may_hold_junk(key) or (value is not key and may_hold_junk(value))):
         return query, key, value
     scores_shape = (query.shape[0], num_heads, query.shape[1], key.shape[1])
     unseen = may_attend.unseen_keys(scores_shape, key.device)  # b h k
@@ -36,13 +34,6 @@ def without_junk(
         clean,
         clean if value is key else _finite_where(unseen, value),
     )
-
-
-def _may_hold_junk(x: Tensor) -> bool:
-    """Whether x may hold NaN or infinity: one sum tells, where Python may read it at no cost."""
-    if x.device.type != "cpu" or not readable(x):
-        return True
-    return not math.isfinite(x.detach().sum().item())
 
 
 def _finite_where(

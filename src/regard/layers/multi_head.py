@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from regard.core.masks import Mask, as_mask
 from regard.core.scores import Score
+from regard.core.sizes import check_sizes
 from regard.kernels import attend
 from regard.layers.attention import check_dropout
 from regard.layers.input_projections import InputProjections
@@ -78,10 +79,18 @@ class MultiHeadAttention(nn.Module):
             embed_dim if key_dim is None else key_dim,
             embed_dim if value_dim is None else value_dim,
         )
+        output_dim = embed_dim if output_dim is None else output_dim
+        query_dim, key_dim, value_dim = self._widths
+        check_sizes(
+            "MultiHeadAttention",
+            query_dim=query_dim,
+            key_dim=key_dim,
+            value_dim=value_dim,
+            output_dim=output_dim,
+        )
         self.input_projections = InputProjections(
             embed_dim, num_heads=num_heads, widths=self._widths, bias=bias
         )
-        output_dim = embed_dim if output_dim is None else output_dim
         self.output_projection = nn.Linear(embed_dim, output_dim, bias=bias)
         nn.init.xavier_uniform_(self.output_projection.weight)
         if bias:

@@ -6,6 +6,7 @@ from torch import Tensor
 from regard.core.axes import check_inputs
 from regard.core.errors import dtype_text, shape_text, shapes_text
 from regard.core.scores import Score, make_score
+from regard.core.sizes import check_sizes
 
 _CALLER = "MultiHeadAttention"
 
@@ -16,13 +17,14 @@ def check_heads(embed_dim: int, num_heads: int) -> None:
     Raises:
         ValueError: it cannot.
     """
-    if num_heads < 1 or embed_dim < 1 or embed_dim % num_heads:
-        near = max(1, round(embed_dim / num_heads)) * num_heads if num_heads > 0 else embed_dim
-        fix = f"embed_dim={near}" if num_heads > 0 else "num_heads=1"
+    check_sizes(_CALLER, embed_dim=embed_dim, num_heads=num_heads)
+    if embed_dim % num_heads:
+        near = max(1, round(embed_dim / num_heads)) * num_heads
         raise ValueError(
             f"{_CALLER}: embed_dim={embed_dim} and num_heads={num_heads}. Each head is an equal "
-            "part of embed_dim, so num_heads must be at least 1 and divide it. "
-            f"Take {fix}, for example; query_dim, key_dim and value_dim may stay as they are."
+            "part of embed_dim, so num_heads must divide it. "
+            f"Take embed_dim={near}, for example; query_dim, key_dim and value_dim may stay "
+            "as they are."
         )
 
 

@@ -1,13 +1,27 @@
 """What an encoder-decoder is made of, as plain data."""
 
-from dataclasses import asdict, dataclass, fields
-from typing import Any
+from dataclasses import MISSING, asdict, dataclass, fields
+from typing import Annotated, Any, TypeAlias
 
+from regard.core.fields import SHARE, Rule, between, check_fields
 from regard.core.scores import NAMES
 from regard.layers import CELLS
 
 ATTENTIONS = (*NAMES, "none")
 DECODERS = ("bahdanau", "luong")
+_WITH_ATTN_DIM = ("additive", "concat")
+
+# Limits that no sensible model meets, so that a slip of the finger ends at once.
+Width: TypeAlias = Annotated[int, between(1, 16_384)]
+Layers: TypeAlias = Annotated[int, between(1, 64)]
+NumIds: TypeAlias = Annotated[int, between(1, 100_000_000)]
+Window: TypeAlias = Annotated[
+    int,
+    Rule(
+        "from 1 to 99, an odd number because the token is in its middle: 1 for the token alone",
+        lambda given: 1 <= given <= 99 and given % 2 == 1,
+    ),
+]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,9 +37,8 @@ class Seq2SeqConfig:
         embed_dim: width of embeddings.
         window: tokens that the encoder embeds together, odd: 5 suits letters, 1 words.
         hidden_dim: width of the decoder's state.
-        encoder_dim: width of one direction of the encoder. None for three quarters of
-            ``hidden_dim``; for the dot scores, which need encoder and decoder states of one width,
-            what makes them so.
+        encoder_dim: width of one direction of the encoder. None for what makes encoder and decoder
+            states of one width, which the dot scores need.
         attn_dim: width inside the additive and concat scores; None for half of ``hidden_dim``.
         encoder_layers, decoder_layers: recurrent layers of each.
         bidirectional: whether the encoder also reads backwards.
@@ -35,59 +48,56 @@ class Seq2SeqConfig:
             as the one without attention does. The papers' decoders do not.
 
     Raises:
-        ValueError: an unknown name, a size below 1, or choices that exclude each other.
+        TypeError: a value of another type than its field's.
+        ValueError: an unknown name, a number out of its range, or choices that exclude each other.
     """
 
-    source_vocab_size: int
-    target_vocab_size: int
+    source_vocab_size: NumIds
+    target_vocab_size: NumIds
     attention: str = "additive"
     decoder: str = "bahdanau"
     cell: str = "gru"
-    embed_dim: int = 64
-    window: int = 5
-    hidden_dim: int = 256
-    encoder_dim: int | None = None
-    attn_dim: int | None = None
-    encoder_layers: int = 1
-    decoder_layers: int = 1
+    embed_dim: Width = 64
+    window: Window = 5
+    hidden_dim: Width = 256
+    encoder_dim: Width | None = None
+    attn_dim: Width | None = None
+    encoder_layers: Layers = 1
+    decoder_layers: Layers = 1
     bidirectional: bool = True
-    dropout: float = 0.1
+    dropout: Annotated[float, SHARE] = 0.1
     input_feeding: bool = False
     source_summary: bool = True
 
     def __post_init__(self) -> None:
+        check_fields(self)
         for name, choices in (("attention", ATTENTIONS), ("decoder", DECODERS), ("cell", CELLS)):
             given = getattr(self, name)
             if given not in choices:
                 raise ValueError(
                     f"{name}={given!r} is unknown. Choose one of: {', '.join(choices)}."
                 )
-        for field in fields(self):
-            given = getattr(self, field.name)
-            if field.name.endswith(("_dim", "_size", "_layers")) and not _is_size(given):
-                raise ValueError(
-                    f"{field.name}={given!r}. It is a size: give a whole number of at least 1."
-                )
-        if not isinstance(self.window, int) or self.window < 1 or self.window % 2 == 0:
-            raise ValueError(
-                f"window={self.window!r}. The token is in its middle: give an odd number, 1 for "
-                "the token alone."
-            )
-        if not 0.0 <= self.dropout < 1.0:
-            raise ValueError(
-                f"dropout={self.dropout}. It is a probability, at least 0 and below 1. "
-                "Use 0.0 for no dropout."
-            )
         if self.input_feeding and (self.decoder != "luong" or self.attention == "none"):
             raise ValueError(
                 f"input_feeding with decoder={self.decoder!r} and attention={self.attention!r}. "
                 "Input feeding is Luong's: choose decoder='luong' and a score, or leave it out."
             )
+        if self.attn_dim is not None and self.attention not in _WITH_ATTN_DIM:
+            raise ValueError(
+                f"attn_dim={self.attn_dim} with attention={self.attention!r}. Only "
+                f"{' and '.join(_WITH_ATTN_DIM)} have a width inside. Leave attn_dim out."
+            )
+        if self.attention == "none" and not self.source_summary:
+            raise ValueError(
+                "source_summary=False with attention='none'. Without attention the encoder's final "
+                "state is all that the decoder knows of the source. Leave it out."
+            )
         if self.attention in ("dot", "scaled_dot") and self.state_dim != self.hidden_dim:
+            fix = "Use an even hidden_dim" if self.encoder_dim is None else "Leave encoder_dim out"
             raise ValueError(
                 f"attention={self.attention!r} needs encoder states ({self.state_dim} wide) and "
-                f"decoder states (hidden_dim={self.hidden_dim}) of one width. Use an even "
-                "hidden_dim and leave encoder_dim out, or choose attention='general'."
+                f"decoder states (hidden_dim={self.hidden_dim}) of one width. {fix}, or choose "
+                "attention='general'."
             )
 
     @property
@@ -100,9 +110,7 @@ class Seq2SeqConfig:
         """Width of one direction of the encoder."""
         if self.encoder_dim is not None:
             return self.encoder_dim
-        if self.attention in ("dot", "scaled_dot"):
-            return max(1, self.hidden_dim // self.num_directions)
-        return max(1, self.hidden_dim * 3 // 4)
+        return max(1, self.hidden_dim // self.num_directions)
 
     @property
     def score_dim(self) -> int:
@@ -133,11 +141,10 @@ class Seq2SeqConfig:
                 f"the config has unknown fields: {', '.join(unknown)}. "
                 f"Known are: {', '.join(sorted(known))}."
             )
+        needed = {field.name for field in fields(cls) if field.default is MISSING}
+        if missing := sorted(needed - set(data)):
+            raise ValueError(f"the config has no {' and no '.join(missing)}. Add what is missing.")
         try:
             return cls(**data)
-        except TypeError as error:  # a missing field, or a value that does not compare
-            raise ValueError(f"the config cannot be used: {error}.") from None
-
-
-def _is_size(given: object) -> bool:
-    return given is None or (isinstance(given, int) and not isinstance(given, bool) and given >= 1)
+        except TypeError as error:
+            raise ValueError(f"the config cannot be used: {error}") from None

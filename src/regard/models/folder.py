@@ -21,6 +21,10 @@ FORMAT = "regard.seq2seq.v1"
 FILES = ("config.json", "tokenizer.json", "model.safetensors")
 
 
+UNFINISHED = "training.safetensors"
+"""Where an interrupted training waits to be resumed."""
+
+
 class ModelFolderError(ValueError):
     """The folder is missing, damaged, or not a model of this library."""
 
@@ -64,7 +68,16 @@ def load(path: str | PathLike[str]) -> Saved:
         raise ModelFolderError(
             f"model folder {path} {what}. Give the folder that 'regard train ... --to' wrote."
         )
-    if missing := [name for name in FILES if not (path / name).is_file()]:
+    try:
+        names = os.listdir(path)
+    except OSError as error:
+        raise ModelFolderError(_unreadable(path, error)) from None
+    if missing := [name for name in FILES if name not in names]:
+        if UNFINISHED in names:
+            raise ModelFolderError(
+                f"model folder {path} holds an interrupted training that kept no model yet. Go on "
+                f"with it: regard train ... --to {path} --resume."
+            )
         raise ModelFolderError(
             f"model folder {path} has no {' and no '.join(missing)}. A model is a folder with "
             f"{', '.join(FILES)}. Give the folder that 'regard train ... --to' wrote."
@@ -84,12 +97,21 @@ def errors_as_damage(path: str | PathLike[str]) -> Iterator[None]:
     """Say of any fault in a folder's contents which folder it is, and what to do."""
     try:
         yield
-    except (ValueError, OSError, SafetensorError, RuntimeError) as error:  # RuntimeError: shapes
+    except OSError as error:
+        raise ModelFolderError(_unreadable(Path(path), error)) from None
+    except (ValueError, SafetensorError, RuntimeError) as error:  # RuntimeError: shapes
         reason = " ".join(str(error).split())[:300].rstrip(".")
         raise ModelFolderError(
             f"model folder {path} cannot be used: {reason}. "
             "Its files are damaged or not a model of regard. Train it again, or restore a copy."
         ) from None
+
+
+def _unreadable(path: Path, error: OSError) -> str:
+    return (
+        f"model folder {path} cannot be read: {error.filename or path}: {error.strerror}. "
+        "A model's folder and its files must be readable. Ask its owner, or give another."
+    )
 
 
 def write_atomically(path: Path, content: bytes) -> None:

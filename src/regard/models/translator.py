@@ -120,8 +120,14 @@ class Translator:
             config = Seq2SeqConfig.from_json(saved.config)
             source, target = (_side(saved.tokenizers, name) for name in ("source", "target"))
             _check_sizes(config, source, target)
-            network = Seq2Seq(config)
-            network.load_state_dict(saved.weights)
+            with torch.device(
+                "meta"
+            ):  # takes no memory: sizes that are not the weights' are refused
+                network = Seq2Seq(config)
+            weights = {
+                name: part.to(torch.float32, copy=True) for name, part in saved.weights.items()
+            }
+            network.load_state_dict(weights, assign=True)
         return cls(network.eval(), source, target)
 
 

@@ -128,6 +128,10 @@ def save(figure: "Figure", path: str | os.PathLike[str], *, dpi: int = 160) -> N
     try:
         figure.savefig(beside, format=kind, dpi=dpi)
         beside.replace(path)
+    except OSError as error:
+        if error.filename is None:
+            raise
+        raise OSError(error.errno, error.strerror, str(path)) from error  # not a name that is gone
     finally:
         beside.unlink(missing_ok=True)
 

@@ -93,7 +93,7 @@ def load_dataset(
     split = split_by_source(recipe.make_pairs(**given))
     if not all(split):
         raise ValueError(
-            f"load_dataset: num_pairs={num_pairs} leaves a part of {name} empty. Dev and test get "
+            f"{name}: num_pairs={num_pairs} leaves a part of it empty. Dev and test get "
             "about 5 % each, and each needs a pair. Give num_pairs >= 200."
         )
     return Dataset(name, *split, recipe.source_tokenizer, recipe.target_tokenizer)

@@ -75,7 +75,7 @@ def read_pairs(path: str | os.PathLike[str], *, skip_bad_lines: bool = False) ->
             if not skip_bad_lines:
                 raise PairsFileError(
                     f"{path}, line {number}: {_excerpt(line)}. {bad} Or leave bad lines out: "
-                    "skip_bad_lines=True, on the command line --skip-bad-lines."
+                    "skip_bad_lines=True."
                 ) from None
             num_skipped += 1
         else:

@@ -12,6 +12,8 @@ TASKS: dict[str, Callable[[list[str]], list[str]]] = {
     "sort": sorted,
 }
 
+_MOST_LETTERS = 20_000_000
+
 
 def synthetic_pairs(
     task: str,
@@ -47,11 +49,16 @@ def synthetic_pairs(
 
 
 def _check(shortest: int, length: int, num_symbols: int, num_pairs: int) -> None:
+    if length < 1:
+        raise ValueError(
+            f"synthetic data: length={length}. A sequence has at least one letter. "
+            "Give length >= 1."
+        )
     if not 1 <= shortest <= length:
         raise ValueError(
             f"synthetic data: lengths from {shortest} to {length}. A sequence has at least one "
             "letter, and the smallest length is not above the largest. "
-            "Give length >= 1 and min_length from 1 to length."
+            "Give min_length from 1 to length."
         )
     if not 1 <= num_symbols <= len(string.ascii_lowercase):
         raise ValueError(
@@ -60,6 +67,12 @@ def _check(shortest: int, length: int, num_symbols: int, num_pairs: int) -> None
         )
     if num_pairs < 1:
         raise ValueError(f"synthetic data: num_pairs={num_pairs}. Give at least 1.")
+    if length * num_pairs > _MOST_LETTERS:
+        raise ValueError(
+            f"synthetic data: length={length} and num_pairs={num_pairs} make up to "
+            f"{length * num_pairs:,} letters. They are held in memory, so at most "
+            f"{_MOST_LETTERS:,} are made. Give a smaller length or num_pairs."
+        )
     num_sequences = sum(num_symbols**size for size in range(shortest, length + 1))
     # Half of the sequences stay unused, so that drawing new ones never becomes a long search.
     if num_sequences < 2 * num_pairs:

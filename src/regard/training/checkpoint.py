@@ -14,7 +14,7 @@ from safetensors.torch import save
 from torch import Tensor, nn
 
 from regard.models import ModelFolderError
-from regard.models.folder import write_atomically
+from regard.models.folder import UNFINISHED, write_atomically
 
 
 class Position(NamedTuple):
@@ -36,7 +36,7 @@ class Position(NamedTuple):
 
 def path_in(model_folder: Path) -> Path:
     """Where a model folder keeps its checkpoint while it is being trained."""
-    return model_folder / "training.safetensors"
+    return model_folder / UNFINISHED
 
 
 def check_there(path: Path) -> None:
@@ -100,7 +100,8 @@ def read(
         generators = tensors["generators"]
     except (SafetensorError, OSError, KeyError, TypeError, ValueError) as error:
         raise ModelFolderError(
-            f"{path} is damaged or no checkpoint: {error}. Start again without --resume."
+            f"{path} is damaged or no checkpoint: {error}. Start again with --overwrite in place "
+            "of --resume."
         ) from None
     _check_same_run(path, saved_run, run)
     for name, module in modules.items():
@@ -129,5 +130,5 @@ def _check_same_run(path: Path, saved: dict[str, Any], run: dict[str, Any]) -> N
     if differing:
         raise ModelFolderError(
             f"{path} belongs to a run with other settings: {'; '.join(differing)}. Resume with the "
-            "same data and settings, or start again without --resume."
+            "same data and settings, or start again with --overwrite in place of --resume."
         )

@@ -7,6 +7,7 @@ import json
 import math
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -181,12 +182,14 @@ class _Run:
         nn.utils.clip_grad_norm_(self.parameters, self.options.clip_norm)
         if not math.isfinite(loss):
             kept = "No model was kept yet."
-            if self.position.best is not None:
+            if self.position.best is None:
+                with suppress(OSError):  # only an empty folder goes
+                    self.to.rmdir()
+            else:
                 kept = f"The best model so far is kept in {self.to}."
             raise FloatingPointError(
                 f"training: the loss is {loss} at update {self.position.updates}, with "
-                f"learning_rate={self.peak:.2g}. {kept} Try a learning rate of "
-                f"{self.peak / 3:.1g}."
+                f"learning_rate={self.peak:.2g}. {kept} Try learning_rate={self.peak / 3:.1g}."
             )
         self.optimizer.step()
         self.average.update_parameters(self.accelerator.unwrap_model(self.network))

@@ -2,8 +2,15 @@
 
 import math
 from dataclasses import dataclass
+from typing import Annotated, TypeAlias
 
 import torch
+
+from regard.core.fields import SHARE, above_zero, between, check_fields
+
+# Far above what anyone needs, so that a slip of the finger ends at once.
+Count: TypeAlias = Annotated[int, between(1, 1_000_000)]
+Share: TypeAlias = Annotated[float, SHARE]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,50 +39,29 @@ class TrainingOptions:
         seed: of order and dropout.
 
     Raises:
+        TypeError: a value of another type than its field's.
         ValueError: a number out of its range.
     """
 
-    epochs: int | None = None
-    minutes: float | None = None
-    batch_size: int | None = None
-    max_tokens: int = 8192
-    learning_rate: float | None = None
-    warmup: float = 0.03
-    label_smoothing: float = 0.1
-    clip_norm: float = 2.0
-    weight_decay: float = 0.01
-    average: float = 0.999
-    patience: int | None = 20
-    evaluate_every: int | None = None
-    max_dev: int = 2000
+    epochs: Count | None = None
+    minutes: Annotated[float, above_zero(1_000_000)] | None = None
+    batch_size: Count | None = None
+    max_tokens: Annotated[int, between(1, 1_000_000_000)] = 8192
+    learning_rate: Annotated[float, above_zero(1)] | None = None
+    warmup: Share = 0.03
+    label_smoothing: Share = 0.1
+    clip_norm: Annotated[float, above_zero(1_000_000)] = 2.0
+    weight_decay: Share = 0.01
+    average: Share = 0.999
+    patience: Count | None = 20
+    evaluate_every: Count | None = None
+    max_dev: Count = 2000
     mixed_precision: str = "no"
-    num_workers: int | None = None
-    seed: int = 1
+    num_workers: Annotated[int, between(1, 1_024)] | None = None
+    seed: Annotated[int, between(0, 2**32 - 1)] = 1
 
     def __post_init__(self) -> None:
-        for name, least in (
-            ("epochs", 1),
-            ("batch_size", 1),
-            ("max_tokens", 1),
-            ("patience", 1),
-            ("evaluate_every", 1),
-            ("max_dev", 1),
-            ("num_workers", 1),
-            ("seed", 0),
-        ):
-            given = getattr(self, name)
-            if given is not None and given < least:
-                raise ValueError(f"{name}={given}. It must be at least {least}.")
-        for name in ("minutes", "learning_rate", "clip_norm"):
-            given = getattr(self, name)
-            if given is not None and not 0.0 < given < float("inf"):
-                raise ValueError(f"{name}={given}. It must be above 0, and finite.")
-        for name in ("warmup", "label_smoothing", "weight_decay", "average"):
-            given = getattr(self, name)
-            if not 0.0 <= given < 1.0:
-                raise ValueError(f"{name}={given}. It must be at least 0 and below 1.")
-        if self.seed >= 2**32:
-            raise ValueError(f"seed={self.seed}. It must be below 2**32.")
+        check_fields(self)
         if self.mixed_precision not in ("no", "bf16"):
             raise ValueError(
                 f"mixed_precision={self.mixed_precision!r} is unknown. Choose 'no' or 'bf16'."

@@ -32,6 +32,10 @@ class _Pair(Mask):
     def _alike(self) -> bool:
         return self._left._alike and self._right._alike
 
+    @property
+    def _is_fixed(self) -> bool:
+        return self._left._is_fixed and self._right._is_fixed
+
     def _own_lens(self) -> tuple[int | None, int | None]:
         queries, keys = zip(self._left._own_lens(), self._right._own_lens(), strict=True)
         # lengths know their longest, and the key axis is at least that
@@ -135,6 +139,10 @@ class Opposite(Mask):
     @property
     def _alike(self) -> bool:
         return self._mask._alike
+
+    @property
+    def _is_fixed(self) -> bool:
+        return self._mask._is_fixed
 
     def _own_lens(self) -> tuple[int | None, int | None]:
         return self._mask._own_lens()

@@ -47,6 +47,10 @@ class Dense(Mask):
     def _alike(self) -> bool:
         return self.may_attend.shape[-2] == 1
 
+    @property
+    def _is_fixed(self) -> bool:
+        return False  # the tensor is the caller's
+
     def _own_lens(self) -> tuple[int | None, int | None]:
         query_len, key_len = self.may_attend.shape[-2:]
         return None if query_len == 1 else query_len, key_len

@@ -9,11 +9,14 @@ import torch
 from jaxtyping import Bool, Float, Shaped
 from torch import Tensor
 
+from regard.core.masks.hiding import Hiding
 from regard.core.masks.intervals import Intervals
 
 
 class Description(ABC):
     """A mask without its constructors and its algebra, which are :class:`Mask`'s."""
+
+    _last_hiding: tuple[tuple[object, ...], Hiding] | None = None
 
     def dense_for(self, query_len: int, key_len: int) -> Bool[Tensor, "*lead query key"]:
         """The mask as a bool tensor ``(query, key)``, with its batch and heads in front, if any."""
@@ -40,6 +43,30 @@ class Description(ABC):
         """Scores with -inf where the query may not attend."""
         return scores.masked_fill(~self.grid_for(scores.shape, scores.device), -torch.inf)
 
+    def hiding_for(
+        self, scores_shape: Sequence[int], device: torch.device, dtype: torch.dtype
+    ) -> Hiding:
+        """The mask as it is added to scores of this shape. What comes back must not be written to.
+
+        A mask whose numbers are its own keeps the last, if small, for the next step of a decoder.
+
+        Raises:
+            ValueError: the mask does not fit, or could be read in two ways.
+        """
+        asked = (*scores_shape, device, dtype)
+        known = None if torch.compiler.is_compiling() else self._last_hiding  # read once: threads
+        if known is not None and known[0] == asked:
+            return known[1]
+        grid = self.grid_for(scores_shape, device)
+        one_row = grid.shape[-2] == 1  # for all queries
+        hiding = Hiding(
+            torch.where(grid, 0.0, -torch.inf).to(dtype),
+            ~grid.squeeze(-2) if one_row else self.unseen_keys(scores_shape, device),
+        )
+        if self._is_fixed and hiding.may_be_kept():
+            self._last_hiding = asked, hiding
+        return hiding
+
     def unseen_keys(
         self, scores_shape: Sequence[int], device: torch.device
     ) -> Bool[Tensor, "*lead key"] | None:
@@ -58,6 +85,19 @@ class Description(ABC):
             return torch.ones((1,) * (rank - 2) + (key_len,), dtype=torch.bool, device=device)
         unseen = self._unseen(query_len, key_len, device)
         return None if unseen is None else _lead_axes(unseen, rank)
+
+    def blind_queries(
+        self, scores_shape: Sequence[int], device: torch.device
+    ) -> Bool[Tensor, "*lead query"]:
+        """True for queries that may attend to nothing, with size-1 axes wherever one serves all.
+
+        Raises:
+            ValueError: the mask does not fit, or could be read in two ways.
+        """
+        intervals = self.intervals(scores_shape, device)
+        if intervals is not None:
+            return intervals.start >= intervals.stop
+        return ~self.grid_for(scores_shape, device).any(dim=-1)
 
     def intervals(self, scores_shape: Sequence[int], device: torch.device) -> Intervals | None:
         """From which key to which each query may attend; None if that does not describe the mask.
@@ -121,6 +161,11 @@ class Description(ABC):
     def _alike(self) -> bool:
         """Whether it is known that every query may attend to the same keys."""
         return False
+
+    @property
+    def _is_fixed(self) -> bool:
+        """Whether nobody else holds its numbers, and could change them."""
+        return True
 
     def _own_lens(self) -> tuple[int | None, int | None]:
         """The query_len and key_len it was made for, None where it fits any."""

@@ -32,6 +32,8 @@ class Lengths(Mask):
                 "Use Mask.lengths([n]) for a single example."
             )
         self.key_lens = tensor
+        if readable(tensor) and self._extremes[0] >= 0:
+            return
         refuse_where(
             self.key_lens < 0,
             "Mask.lengths: a length is negative.",
@@ -68,7 +70,7 @@ class Lengths(Mask):
                 f"{query_len} queries. Give one length per query, shape ({batch}, {query_len}), "
                 f"or one per example, shape ({batch},)."
             )
-        if readable(self.key_lens) and self._longest <= key_len:
+        if readable(self.key_lens) and self._extremes[1] <= key_len:
             return  # without touching the tensor again, at each step of a decoder
         refuse_where(
             self.key_lens > key_len,
@@ -84,15 +86,19 @@ class Lengths(Mask):
         return f"lengths{where} is {int(self.key_lens[tuple(where)])}"
 
     @cached_property
-    def _longest(self) -> int:
-        return int(self.key_lens.max()) if self.key_lens.numel() else 0
+    def _extremes(self) -> tuple[int, int]:
+        """The shortest and the longest."""
+        if not self.key_lens.numel():
+            return 0, 0
+        shortest, longest = torch.aminmax(self.key_lens)
+        return int(shortest), int(longest)
 
     @property
     def _alike(self) -> bool:
         return self.key_lens.dim() == 1
 
     def _own_lens(self) -> tuple[int | None, int | None]:
-        key_len = max(self._longest, 1) if readable(self.key_lens) else None
+        key_len = max(self._extremes[1], 1) if readable(self.key_lens) else None
         return None if self._alike else self.key_lens.shape[1], key_len
 
     def _grid(

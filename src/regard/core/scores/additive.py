@@ -5,7 +5,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from regard.core.axes import widen
-from regard.core.scores.score import Score, per_head, project
+from regard.core.scores.score import Score, check_parameter_sizes, per_head, project
 
 
 class Additive(Score):
@@ -39,6 +39,9 @@ class Additive(Score):
         num_heads: int | None = None,
     ) -> None:
         super().__init__()
+        check_parameter_sizes(
+            self, num_heads, query_dim=query_dim, key_dim=key_dim, attn_dim=attn_dim
+        )
         self.query_dim, self.key_dim, self.num_heads = query_dim, key_dim, num_heads
         self.attn_dim, self.normalized = attn_dim, normalized
         self.query_weight = nn.Parameter(torch.empty(per_head(num_heads, attn_dim, query_dim)))

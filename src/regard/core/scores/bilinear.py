@@ -4,7 +4,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from regard.core.scores.score import Score, per_head, project
+from regard.core.scores.score import Score, check_parameter_sizes, per_head, project
 
 
 class Bilinear(Score):
@@ -22,6 +22,7 @@ class Bilinear(Score):
 
     def __init__(self, *, query_dim: int, key_dim: int, num_heads: int | None = None) -> None:
         super().__init__()
+        check_parameter_sizes(self, num_heads, query_dim=query_dim, key_dim=key_dim)
         self.query_dim, self.key_dim, self.num_heads = query_dim, key_dim, num_heads
         self.weight = nn.Parameter(torch.empty(per_head(num_heads, query_dim, key_dim)))
         self.reset_parameters()

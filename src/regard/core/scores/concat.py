@@ -5,7 +5,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from regard.core.scores.additive import additive_scores
-from regard.core.scores.score import Score, per_head, project
+from regard.core.scores.score import Score, check_parameter_sizes, per_head, project
 
 
 class Concat(Score):
@@ -29,6 +29,9 @@ class Concat(Score):
         self, *, query_dim: int, key_dim: int, attn_dim: int, num_heads: int | None = None
     ) -> None:
         super().__init__()
+        check_parameter_sizes(
+            self, num_heads, query_dim=query_dim, key_dim=key_dim, attn_dim=attn_dim
+        )
         self.query_dim, self.key_dim, self.num_heads = query_dim, key_dim, num_heads
         self.attn_dim = attn_dim
         self.weight = nn.Parameter(torch.empty(per_head(num_heads, attn_dim, query_dim + key_dim)))
@@ -40,6 +43,10 @@ class Concat(Score):
         bound = self.weight.shape[-1] ** -0.5
         nn.init.uniform_(self.weight, -bound, bound)
         nn.init.normal_(self.v, std=self.attn_dim**-0.5)
+
+    def scoring_vector(self) -> Float[Tensor, "*heads attn_dim"]:
+        """``v``."""
+        return self.v
 
     def project_query(self, query: Float[Tensor, "*lead query query_dim"]) -> Tensor:
         """``W_q q``."""
@@ -53,7 +60,7 @@ class Concat(Score):
         self, query: Float[Tensor, "*lead query attn_dim"], key: Float[Tensor, "*lead key attn_dim"]
     ) -> Float[Tensor, "*lead query key"]:
         """``vᵀ tanh(W_q q + W_k k)``, every query with every key."""
-        return additive_scores(query, key, self.v)
+        return additive_scores(query, key, self.scoring_vector())
 
     def extra_repr(self) -> str:
         return (

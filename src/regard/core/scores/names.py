@@ -7,6 +7,7 @@ from regard.core.scores.bilinear import Bilinear
 from regard.core.scores.concat import Concat
 from regard.core.scores.dot import Dot, ScaledDot
 from regard.core.scores.score import Score
+from regard.core.sizes import check_sizes
 
 _BUILDERS: dict[str, Callable[[int, int, int, int | None], Score]] = {
     "additive": lambda query, key, attn, heads: Additive(
@@ -42,13 +43,14 @@ def make_score(
         num_heads: give each head its own parameters.
 
     Raises:
-        ValueError: an unknown name, or unequal widths for a dot score.
+        ValueError: an unknown name, a size below 1, or unequal widths for a dot score.
 
     >>> make_score("general", query_dim=3, key_dim=5)
     Bilinear(query_dim=3, key_dim=5, num_heads=None)
     """
     if name not in _BUILDERS:
         raise ValueError(f"score {name!r} is unknown. Choose one of: {', '.join(NAMES)}.")
+    check_sizes("make_score", query_dim=query_dim, key_dim=key_dim)
     if name in ("dot", "scaled_dot") and query_dim != key_dim:
         raise ValueError(
             f"score {name!r}: query_dim={query_dim} and key_dim={key_dim} differ, and a dot "

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 from torch import Tensor
 
 from regard.core.masks import Mask
@@ -36,10 +36,6 @@ class PreparedKey:
     def shape(self) -> torch.Size:
         """Shape of the projected keys."""
         return self.projected.shape
-
-    def masked_fill(self, where: Bool[Tensor, "..."], number: float) -> PreparedKey:
-        """The same keys with ``number`` where ``where`` holds."""
-        return replace(self, projected=self.projected.masked_fill(where, number))
 
     def index_select(self, rows: Tensor) -> PreparedKey:
         """The keys of some of the examples, in this order."""

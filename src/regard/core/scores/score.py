@@ -9,6 +9,8 @@ from torch import Tensor, nn
 from regard.core.axes import check_key, check_widths, widen
 from regard.core.masks import Mask
 from regard.core.scores.prepared import PreparedKey
+from regard.core.sizes import check_sizes
+from regard.core.zero_fill import zero_where
 
 
 class Score(nn.Module, ABC):
@@ -19,7 +21,9 @@ class Score(nn.Module, ABC):
     once, ``prepared = score.prepare(key)``, and used for many queries, ``score(query, prepared)``.
 
     A subclass writes three short methods; keys that a query need not change with go into
-    ``project_key``.
+    ``project_key``. Kernels call ``compare`` on some queries and some keys at a time, and again to
+    differentiate it, so a score follows from its own query and key, and all that is learned is a
+    parameter.
     """
 
     query_dim: int | None = None
@@ -57,7 +61,7 @@ class Score(nn.Module, ABC):
             shape = (*key.shape[:-2], 1, key.shape[-2])
             unseen = may_attend.unseen_keys(shape, key.device)
             if unseen is not None:
-                key = key.masked_fill(unseen.unsqueeze(-1), 0.0)
+                (key,) = zero_where(unseen.unsqueeze(-1), key)
         with torch.autocast(key.device.type, enabled=False):
             projected = self.project_key(widen(key))
         return PreparedKey(self, projected, key.shape[-1], key.dtype, may_attend)
@@ -109,3 +113,9 @@ def project(
 def per_head(num_heads: int | None, *shape: int) -> tuple[int, ...]:
     """The shape of a parameter: with a heads axis in front if heads have their own."""
     return shape if num_heads is None else (num_heads, *shape)
+
+
+def check_parameter_sizes(score: Score, num_heads: int | None, **widths: int) -> None:
+    """The widths of a score's parameters, and the number of heads if they have their own."""
+    heads = {} if num_heads is None else {"num_heads": num_heads}
+    check_sizes(type(score).__name__, **widths, **heads)

@@ -93,7 +93,7 @@ class BahdanauDecoder(Decoder):
         return DecoderState(
             hidden=self.initial(encoded.final),
             value=encoded.states,
-            key=self.score.prepare(encoded.states),
+            key=self.score.prepare(encoded.states, encoded.may_attend),
             may_attend=encoded.may_attend,
             summary=encoded.final[-1] if self.source_summary else None,
         )

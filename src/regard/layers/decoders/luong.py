@@ -83,7 +83,7 @@ class LuongDecoder(Decoder):
         return DecoderState(
             hidden=self.initial(encoded.final),
             value=encoded.states,
-            key=self.score.prepare(encoded.states),
+            key=self.score.prepare(encoded.states, encoded.may_attend),
             may_attend=encoded.may_attend,
             carried=carried if self.input_feeding else None,
             summary=encoded.final[-1] if self.source_summary else None,

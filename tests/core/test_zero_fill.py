@@ -6,12 +6,12 @@ import pytest
 import torch
 from torch.autograd import gradcheck, gradgradcheck
 
-from regard.kernels.zero_fill import zero_where
+from regard.core.zero_fill import may_hold_junk, zero_where
 
 HIDDEN = torch.tensor([False, True, False])[:, None]  # of three rows
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
 @pytest.mark.parametrize("junk", [math.nan, math.inf, -0.0, 5.0])
 def test_hidden_rows_become_zero_and_the_others_stay(dtype: torch.dtype, junk: float) -> None:
     given = torch.tensor([[1.5, -2.0], [junk, junk], [-0.0, math.inf]], dtype=dtype)
@@ -54,3 +54,26 @@ def test_a_tensor_without_gradient_beside_one_with_gets_none() -> None:
         sum(t.sum() for t in zero_where(HIDDEN, wanted, other)), wanted
     )
     assert gradient.tolist() == [[1.0, 1.0], [0.0, 0.0], [1.0, 1.0]]
+
+
+@pytest.mark.filterwarnings("ignore:`torch.jit.script` is deprecated")  # torch's own
+def test_transforms_pass_through_it() -> None:
+    def filled(tensor: torch.Tensor) -> torch.Tensor:
+        return zero_where(HIDDEN, tensor)[0]
+
+    given = torch.randn(4, 3, 2)
+    by_hand = given.clone()
+    by_hand[:, 1] = 0.0
+    torch.testing.assert_close(torch.vmap(filled)(given), by_hand)
+    of_sum = torch.func.grad(lambda tensor: filled(tensor).sum())(given[0])
+    assert of_sum.tolist() == [[1.0, 1.0], [0.0, 0.0], [1.0, 1.0]]
+    _, tangent = torch.func.jvp(filled, (given[0],), (torch.ones(3, 2),))
+    assert tangent.tolist() == of_sum.tolist()
+
+
+@pytest.mark.parametrize("junk", [math.nan, math.inf, -math.inf])
+def test_one_sum_tells_what_may_hold_junk(junk: float) -> None:
+    tensor = torch.randn(5, 3)
+    assert not may_hold_junk(tensor)
+    tensor[2, 1] = junk
+    assert may_hold_junk(tensor)

@@ -1,19 +1,24 @@
 """Zeros where nobody may look, at the cost of a copy."""
 
+import math
 from typing import Any
 
 import torch
 from torch import Tensor
 
-_BITS = {torch.float32: torch.int32, torch.float64: torch.int64}
+from regard.core.masks.checks import readable
+from regard.core.transforms import is_transformed
+
+_BITS = {2: torch.int16, 4: torch.int32, 8: torch.int64}
+"""Whole numbers, by the bytes of a float as wide."""
 
 
 def zero_where(hidden: Tensor, *tensors: Tensor) -> tuple[Tensor, ...]:
-    """The tensors, all float32 or all float64, with zeros where ``hidden``, which may broadcast.
+    """The tensors, all of one floating dtype, with zeros where ``hidden``, which may broadcast.
 
     Whatever stands there, NaN included, reaches neither a result nor a gradient.
     """
-    if torch.compiler.is_compiling():  # which fuses it with its neighbours
+    if torch.compiler.is_compiling() or is_transformed():  # the one fuses it, the other traces it
         return tuple(torch.where(hidden, 0.0, tensor) for tensor in tensors)
     bits = bits_to_keep(hidden, tensors[0].dtype)
     if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors):
@@ -23,7 +28,14 @@ def zero_where(hidden: Tensor, *tensors: Tensor) -> tuple[Tensor, ...]:
 
 def bits_to_keep(hidden: Tensor, dtype: torch.dtype) -> Tensor:
     """Whole numbers as wide as the dtype: no bit is set where ``hidden``, all are elsewhere."""
-    return hidden.to(_BITS[dtype]) - 1
+    return hidden.to(_BITS[dtype.itemsize]).sub_(1)
+
+
+def may_hold_junk(tensor: Tensor) -> bool:
+    """Whether it may hold NaN or infinity: one sum tells, where Python may read it at no cost."""
+    if tensor.device.type != "cpu" or not readable(tensor) or is_transformed():
+        return True
+    return not math.isfinite(tensor.detach().sum().item())
 
 
 def _keep_bits(bits: Tensor, tensors: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
