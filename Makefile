@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV ?= .venv
 INSTALLED = $(VENV)/.installed
 RUN = $(VENV)/bin/python
+# A process a core (four at most: each needs half a GB), with one thread each.
+PYTEST = OMP_NUM_THREADS=1 $(RUN) -m pytest --numprocesses auto --maxprocesses 4
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
@@ -15,13 +17,13 @@ demo: $(INSTALLED)  ## train a pronunciation model in about three minutes and lo
 	$(RUN) examples/demo.py
 
 test: $(INSTALLED)  ## every test but the slow ones
-	$(RUN) -m pytest -m "not slow"
+	$(PYTEST) -m "not slow"
 
 test-slow: $(INSTALLED)  ## the slow tests
-	$(RUN) -m pytest -m slow
+	$(PYTEST) -m slow
 
 test-all: $(INSTALLED)  ## every test
-	$(RUN) -m pytest
+	$(PYTEST)
 
 check: $(INSTALLED)  ## format, lint, types, import rule
 	$(RUN) -m ruff format --check

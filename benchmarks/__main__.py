@@ -3,7 +3,8 @@
 import argparse
 from pathlib import Path
 
-from benchmarks import dot_family, multi_head, prediction, training
+from benchmarks import additive, dot_family, multi_head, prediction, training
+from benchmarks.additive_keras import KERAS
 from regard.text import load_dataset, read_pairs
 
 parser = argparse.ArgumentParser(description=__doc__)
@@ -13,6 +14,12 @@ parser.add_argument(
     type=Path,
     default=Path("/tmp/joey-venv/bin/python"),
     help="python of the environment with JoeyNMT (see benchmarks/peers/README.md)",
+)
+parser.add_argument(
+    "--keras-python",
+    type=Path,
+    default=KERAS,
+    help="python of the environment with Keras (see benchmarks/peers/README.md)",
 )
 parser.add_argument("--model", default="demo/with-attention", help="model to predict with")
 parser.add_argument("--rounds", type=int, default=3)
@@ -36,3 +43,4 @@ else:
     print(f"No model in {arguments.model}: 'make demo' trains one to predict with.")
 dot_family.compare(arguments.rounds)
 multi_head.compare(arguments.rounds)
+additive.compare(arguments.rounds, keras_python=arguments.keras_python)

@@ -22,13 +22,13 @@ EQUAL = {
     "embed_dim": WIDTH,
     "hidden_dim": WIDTH,
     "encoder_dim": WIDTH,
-    "attn_dim": WIDTH,
     "window": 1,
     "dropout": 0.1,
     "source_summary": False,
 }
 OURS = {
-    "bahdanau, gru": EQUAL | {"decoder": "bahdanau", "attention": "additive", "cell": "gru"},
+    "bahdanau, gru": EQUAL
+    | {"decoder": "bahdanau", "attention": "additive", "attn_dim": WIDTH, "cell": "gru"},
     "luong, gru": EQUAL | {"decoder": "luong", "attention": "general", "cell": "gru"},
     "luong, lstm": EQUAL | {"decoder": "luong", "attention": "general", "cell": "lstm"},
     "luong, gru, default sizes": {"decoder": "luong", "attention": "general", "cell": "gru"},
@@ -53,7 +53,7 @@ def ours(pairs: list[Pair], choices: dict[str, object]) -> float:
         if len(seen) == WARMUP + UPDATES:
             raise _Enough
 
-    options = TrainingOptions(epochs=10, batch_size=BATCH, evaluate_every=10**9)
+    options = TrainingOptions(epochs=10, batch_size=BATCH, evaluate_every=10**6)
     with tempfile.TemporaryDirectory() as folder, suppress(_Enough):
         train(translator, pairs, pairs[:10], to=Path(folder), options=options, report=report)
     (start, first), (end, last) = seen[WARMUP - 1], seen[-1]

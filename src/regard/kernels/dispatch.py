@@ -9,6 +9,7 @@ from regard.core.masks import Mask, as_mask
 from regard.core.normalizers import NORMALIZERS
 from regard.core.scores import PreparedKey, ScaledDot, Score
 from regard.core.transforms import is_transformed
+from regard.kernels.additive_cpu import ADDITIVE_CPU
 from regard.kernels.kernel import Kernel
 from regard.kernels.reference import REFERENCE
 from regard.kernels.request import Request, score_kind
@@ -16,7 +17,7 @@ from regard.kernels.tiled import TILED
 from regard.kernels.torch_sdpa import TORCH_SDPA
 from regard.kernels.torch_softmax import TORCH_SOFTMAX
 
-KERNELS: tuple[Kernel, ...] = (TORCH_SDPA, TORCH_SOFTMAX, TILED, REFERENCE)
+KERNELS: tuple[Kernel, ...] = (TORCH_SDPA, TORCH_SOFTMAX, ADDITIVE_CPU, TILED, REFERENCE)
 """In order of preference; the first that does not refuse runs."""
 
 _SCALED_DOT = ScaledDot()

@@ -65,7 +65,7 @@ class Segments(Mask):
     def _grid(
         self, query_len: int, key_len: int, device: torch.device
     ) -> Bool[Tensor, "batch heads query key"]:
-        query_ids, key_ids = self.both(device)
+        query_ids, key_ids = self._both(device)
         return query_ids[:, None, :, None] == key_ids[:, None, None, :]
 
     def _unseen(
@@ -83,7 +83,7 @@ class Segments(Mask):
 
     def _viewers(self, device: torch.device) -> Int[Tensor, "batch key"]:
         """How many queries are of each key's segment, found in their sorted ids."""
-        query_ids, key_ids = self.both(device)
+        query_ids, key_ids = self._both(device)
         batch = self._lead_sizes()[0]
         ordered = query_ids.expand(batch, -1).sort(dim=-1).values
         key_ids = key_ids.expand(batch, -1).contiguous()
@@ -100,14 +100,14 @@ class Segments(Mask):
             ValueError: the mask does not fit.
         """
         self._fit(scores_shape)
-        query_ids, key_ids = self.both(device)
+        query_ids, key_ids = self._both(device)
         rank = len(scores_shape)
         return (
             _lead_axes(query_ids[:, None, :, None], rank),
             _lead_axes(key_ids[:, None, None, :], rank),
         )
 
-    def both(self, device: torch.device) -> tuple[Tensor, Tensor]:
+    def _both(self, device: torch.device) -> tuple[Tensor, Tensor]:
         """The ids as (batch, query) and (batch, key), the batch 1 where they serve all."""
         query_ids, key_ids = (
             (ids if ids.dim() == 2 else ids[None]).to(device)

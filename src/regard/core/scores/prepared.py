@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import torch
@@ -31,6 +31,8 @@ class PreparedKey:
     """Dtype of the keys that were prepared; half precision is projected, and held, in float32."""
     may_attend: Mask | None = None
     """The mask they were prepared with: what it hides from every query is zeros already."""
+    kept: dict[str, Tensor] = field(default_factory=dict, init=False, repr=False)
+    """What a kernel made of them at the first call, for the next ones."""
 
     @property
     def shape(self) -> torch.Size:

@@ -1,0 +1,237 @@
+"""Weights of the additive score, row by row, in numba loops.
+
+    tanh(a + b) = 1 − 2 / (1 + e^2a e^2b)
+
+so with e^2a and e^2b computed once a position, each (query, key, channel) costs a product, a sum
+and half a division: x/m + y/n = (x n + y m) / (m n). Nothing of their number is ever stored.
+
+Keys lie in blocks of ``width`` of them, channel by channel. A block stays in the first cache while
+a group of queries passes over it, and a vector register holds the sums of as many keys.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from regard.kernels.additive_cpu.exponential import clipped, exponential, inlined, jit
+
+CLIP = 80.0
+"""Of a key's 2b. Beside |2a| <= LIMIT, what is cut off is a tanh of ±1 to rounding."""
+LIMIT = 43.0
+"""Of a query's |2a|. Beyond it e^2a e^2b may be inf * 0; then each tanh comes from its sum."""
+CAP = 2.0**60
+"""Of e^2a e^2b: its reciprocal is 0 to rounding, and the product of two is finite."""
+LEAST = -87.0
+"""Of a score below its row's largest: what weighs less than e^-87 weighs 0."""
+SMALL = 60.0
+"""A score whose exponential no sum overflows, nor loses in another's rounding to 0."""
+GROUP = 16
+"""Queries that pass over a block of keys together."""
+STRIDE = 4
+"""Channels at a time: their number is filled up with channels whose v is 0."""
+
+
+def width_for(key_len: int) -> int:
+    """Keys in a block. More run faster, but the last block is filled up."""
+    return 16 if key_len <= 16 else 32 if key_len <= 48 else 64
+
+
+@jit
+def spread(key: Any, blocks: Any, start: int, stop: int) -> None:
+    """e^2b of the examples ``start..stop`` of (batch * heads, key, dim), into blocks of keys.
+
+    ``blocks`` is ``(batch * heads, block, dim filled up, width)``; what is filled up is 0.
+    """
+    real = blocks.dtype.type
+    two, clip = real(2), real(CLIP)
+    key_len, dim = key.shape[1:]
+    width = blocks.shape[3]
+    row = np.empty(dim, blocks.dtype)
+    for n in range(start, stop):
+        blocks[n, :, dim:] = real(0)
+        blocks[n, -1] = real(0)
+        for k in range(key_len):
+            for c in range(dim):
+                row[c] = exponential(clipped(two * key[n, k, c], clip))
+            block = blocks[n, k // width]
+            for c in range(dim):
+                block[c, k % width] = row[c]
+
+
+@jit
+def exponents(query: Any, into: Any) -> bool:
+    """e^2a of one query, and whether it may be used: whether its |2a| are within LIMIT."""
+    real = into.dtype.type
+    two, limit = real(2), real(LIMIT)
+    fitting = np.int32(0)
+    for c in range(query.shape[0]):
+        twice = two * query[c]
+        fitting += np.int32(1) if abs(twice) <= limit else np.int32(0)
+        into[c] = exponential(clipped(twice, limit))
+    return fitting == query.shape[0]
+
+
+@inlined
+def _sums(query: Any, blocks: Any, v: Any, sums: Any, low: int, high: int, width: int) -> None:
+    """Σ_c v_c / (1 + e^2a e^2b) of a group of queries with the blocks that hold low..high."""
+    one, zero, cap = sums.dtype.type(1), sums.dtype.type(0), sums.dtype.type(CAP)
+    total = np.empty(width, sums.dtype)
+    for block in range(low // width, (high + width - 1) // width):
+        keys = blocks[block]
+        real_keys = min(width, sums.shape[1] - block * width)
+        for q in range(sums.shape[0]):
+            for k in range(width):
+                total[k] = zero
+            for c in range(0, query.shape[1], 4):
+                e0, e1, e2, e3 = query[q, c], query[q, c + 1], query[q, c + 2], query[q, c + 3]
+                v0, v1, v2, v3 = v[c], v[c + 1], v[c + 2], v[c + 3]
+                for k in range(width):
+                    x0, x1 = e0 * keys[c, k], e1 * keys[c + 1, k]
+                    x2, x3 = e2 * keys[c + 2, k], e3 * keys[c + 3, k]
+                    x0 = one + (cap if x0 > cap else x0)
+                    x1 = one + (cap if x1 > cap else x1)
+                    x2 = one + (cap if x2 > cap else x2)
+                    x3 = one + (cap if x3 > cap else x3)
+                    total[k] += (v0 * x1 + v1 * x0) / (x0 * x1) + (v2 * x3 + v3 * x2) / (x2 * x3)
+            for k in range(real_keys):
+                sums[q, block * width + k] = total[k]
+
+
+@jit
+def _sums_16(query: Any, blocks: Any, v: Any, sums: Any, low: int, high: int) -> None:
+    _sums(query, blocks, v, sums, low, high, 16)
+
+
+@jit
+def _sums_32(query: Any, blocks: Any, v: Any, sums: Any, low: int, high: int) -> None:
+    _sums(query, blocks, v, sums, low, high, 32)
+
+
+@jit
+def _sums_64(query: Any, blocks: Any, v: Any, sums: Any, low: int, high: int) -> None:
+    _sums(query, blocks, v, sums, low, high, 64)
+
+
+@jit
+def _direct_sums(query: Any, key: Any, v: Any, sums: Any, low: int, high: int) -> None:
+    """The same of one query, however large, from its a + b."""
+    real = sums.dtype.type
+    one, two, clip = real(1), real(2), real(CLIP)
+    for k in range(low, high):
+        total = real(0)
+        for c in range(query.shape[0]):
+            total += v[c] / (one + exponential(clipped(two * (query[c] + key[k, c]), clip)))
+        sums[k] = total
+
+
+@jit
+def _softmax(row: Any, low: int, high: int, constant: Any, bound: Any) -> float:
+    """From sums, inf where hidden, to weights, in place; gives the logsumexp of the scores.
+
+    These are ``constant - 2 sums``, and of at most ``bound``, plus or minus: where it is small, no
+    largest score need be found.
+    """
+    real = row.dtype.type
+    zero, two, least, lowest = real(0), real(2), real(LEAST), real(-np.inf)
+    row[:low] = zero
+    row[high:] = zero
+    seen = row[low:high]  # loops over a part of an array do not vectorize
+    top = zero
+    if not bound <= real(SMALL):
+        top = lowest
+        for k in range(seen.size):
+            score = constant - two * seen[k]
+            top = score if score > top else top
+        top = zero if top == lowest else top
+    total = zero
+    for k in range(seen.size):
+        below = constant - two * seen[k] - top
+        weight = exponential(least if below < least else below)
+        weight = zero if below < least else weight
+        seen[k] = weight
+        total += weight
+    if total == zero:
+        return lowest
+    share = real(1) / total
+    for k in range(seen.size):
+        seen[k] *= share
+    return top + np.log(total)
+
+
+@jit
+def _hide_others(sums: Any, query_id: int, key_ids: Any) -> None:
+    """inf where another segment's key is."""
+    hidden = sums.dtype.type(np.inf)
+    for k in range(sums.size):
+        sums[k] = sums[k] if key_ids[k] == query_id else hidden
+
+
+@jit
+def _hide(sums: Any, may_attend: Any) -> None:
+    """inf where it is not so."""
+    hidden = sums.dtype.type(np.inf)
+    for k in range(sums.size):
+        sums[k] = sums[k] if may_attend[k] else hidden
+
+
+@jit
+def weigh(
+    query: Any,
+    key: Any,
+    blocks: Any,
+    v: Any,
+    seen: Any,
+    examples: Any,
+    rows: Any,
+    weights: Any,
+    lse: Any,
+) -> None:
+    """Weights (examples, rows, key) and lse of some rows of some examples.
+
+    Args:
+        query, key: ``(batch * heads, position, dim)``, projected.
+        blocks: what ``spread`` made of the key.
+        v: ``(heads or 1, dim filled up)``.
+        seen: first, last, query_ids, key_ids, grid: see ``Visible``.
+        examples, rows: from which to which, of batch * heads and of the queries.
+    """
+    first, last, query_ids, key_ids, grid = seen
+    heads, dim, key_len = first.shape[1], query.shape[2], key.shape[1]
+    real = weights.dtype.type
+    powers = np.zeros((GROUP, v.shape[1]), weights.dtype)
+    fits = np.empty(GROUP, np.bool_)
+    for n in range(examples[0], examples[1]):
+        batch, head = n // heads, n % heads
+        scoring, of_example = v[head % v.shape[0]], weights[n - examples[0]]
+        constant, bound = real(0), real(0)
+        for c in range(scoring.size):
+            constant += scoring[c]
+            bound += abs(scoring[c])
+        for start in range(rows[0], rows[1], GROUP):
+            stop = min(start + GROUP, rows[1])
+            low, high = key_len, 0
+            for q in range(start, stop):
+                if first[batch, head, q] < last[batch, head, q]:
+                    low = min(low, first[batch, head, q])
+                    high = max(high, last[batch, head, q])
+                fits[q - start] = exponents(query[n, q], powers[q - start, :dim])
+            sums = of_example[start - rows[0] : stop - rows[0]]
+            group = powers[: stop - start]
+            if low < high:
+                if blocks.shape[3] == 16:
+                    _sums_16(group, blocks[n], scoring, sums, low, high)
+                elif blocks.shape[3] == 32:
+                    _sums_32(group, blocks[n], scoring, sums, low, high)
+                else:
+                    _sums_64(group, blocks[n], scoring, sums, low, high)
+            for q in range(start, stop):
+                row = of_example[q - rows[0]]
+                low, high = first[batch, head, q], last[batch, head, q]
+                if not fits[q - start]:
+                    _direct_sums(query[n, q], key[n], scoring, row, low, high)
+                if query_ids.size:
+                    _hide_others(row[low:high], query_ids[batch, q], key_ids[batch, low:high])
+                if grid.size:
+                    cells = grid[batch % grid.shape[0], head % grid.shape[1], q % grid.shape[2]]
+                    _hide(row[low:high], cells[low:high])
+                lse[n, q] = _softmax(row, low, high, constant, bound)

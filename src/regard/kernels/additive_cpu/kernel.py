@@ -1,0 +1,143 @@
+"""The additive score on a processor, without the tensor of every (query, key, channel)."""
+
+import importlib.util
+import math
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from regard.core.attend import Attended, drop_blind, drop_hidden
+from regard.core.axes import widen
+from regard.core.dropout import draw_seed
+from regard.core.masks import Mask
+from regard.core.scores import Additive, Concat, PreparedKey
+from regard.kernels.additive_cpu.visible import visible
+from regard.kernels.autocast import without_autocast
+from regard.kernels.dot_family import as_given, with_heads
+from regard.kernels.kernel import Kernel
+from regard.kernels.request import Request
+
+KEPT = 2**23
+"""Weights that are kept for the backward pass, rather than computed again: 32 MiB in float32."""
+
+_NO_SEED = torch.zeros((), dtype=torch.int64)
+
+
+def attend_additive_cpu(
+    query: Tensor,
+    key: Tensor | PreparedKey,
+    value: Tensor,
+    *,
+    score: Additive | Concat,
+    may_attend: Mask | None = None,
+    dropout_p: float = 0.0,
+    need_weights: bool = False,
+    need_lse: bool = False,
+    **_: Any,
+) -> Attended:
+    """Arguments are those of :func:`regard.attend`; what is left out has its default."""
+    given = query
+    with without_autocast(query.device):
+        query, value = widen(query), widen(value)
+        key = key if isinstance(key, PreparedKey) else widen(key)
+        if may_attend is not None:
+            key, value = drop_hidden(key, value, may_attend, query.shape[-2])
+            query = drop_blind(query, may_attend, key.shape[-2])
+        keys = key.projected if isinstance(key, PreparedKey) else score.project_key(key)
+        attended = additive_attention(
+            with_heads(score.project_query(query)),
+            with_heads(keys),
+            with_heads(value),
+            score.scoring_vector().to(query.dtype),
+            may_attend=may_attend,
+            dropout_p=dropout_p,
+            need_weights=need_weights,
+            kept=key.kept if isinstance(key, PreparedKey) else None,
+        )
+    return Attended(
+        as_given(attended.context, given),
+        None if attended.weights is None else as_given(attended.weights, given),
+        attended.lse.view(given.shape[:-1]) if need_lse and attended.lse is not None else None,
+    )
+
+
+def additive_attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    v: Tensor,
+    *,
+    may_attend: Mask | None = None,
+    dropout_p: float = 0.0,
+    need_weights: bool = False,
+    kept: dict[str, Tensor] | None = None,
+) -> Attended:
+    """Attention of projected queries and keys, with lse.
+
+    Args:
+        query, key, value: ``(batch, heads, position, dim)``, float32 or float64.
+        v: ``(attn_dim,)`` or ``(heads, attn_dim)``.
+        kept: where what was made of the key is found, or put.
+    """
+    from regard.kernels.additive_cpu.operators import additive_attend, additive_blocks
+
+    scores_shape = (*query.shape[:-1], key.shape[-2])
+    if kept is None or torch.compiler.is_compiling():
+        blocks = additive_blocks(key.detach())
+    elif "additive_cpu" in kept:
+        blocks = kept["additive_cpu"]
+    else:
+        with torch.inference_mode(False):  # the next call may be one that has gradients
+            blocks = kept["additive_cpu"] = additive_blocks(key.detach())
+    keeps_weights = need_weights or (torch.is_grad_enabled() and math.prod(scores_shape) <= KEPT)
+    context, weights, lse = additive_attend(
+        query,
+        key,
+        v if v.dim() == 2 else v[None],
+        value,
+        blocks,
+        *visible(may_attend, scores_shape),
+        draw_seed() if dropout_p > 0.0 else _NO_SEED,
+        dropout_p,
+        keeps_weights,
+    )
+    return Attended(context, weights if need_weights else None, lse)
+
+
+def _refusals(request: Request) -> list[str]:
+    refused = []
+    if importlib.util.find_spec("numba") is None:
+        refused.append("numba is not installed: pip install 'regard[kernels]'")
+    if request.has_bias:
+        refused.append("a bias is added to the scores, and it takes none")
+    if request.normalize != "softmax":
+        refused.append(f"it normalizes by softmax, not by {request.normalize}")
+    if request.is_transformed:
+        refused.append("torch.func and forward mode cannot transform it")
+    if 0 in (*request.query_shape, *request.key_shape, *request.value_shape):
+        refused.append("an axis is empty")
+    return refused
+
+
+def _does_not_pay(request: Request) -> list[str]:
+    work = math.prod(request.query_shape[:-1]) * request.key_shape[-2] * request.key_shape[-1]
+    if request.need_grad and request.query_shape[-2] == 1 and work < 2**19:
+        return ["one query and few keys, to be differentiated: plain operations are as fast"]
+    return []
+
+
+ADDITIVE_CPU = Kernel(
+    name="additive_cpu",
+    run=attend_additive_cpu,
+    tolerance={
+        torch.float64: 1e-12,
+        torch.float32: 1e-5,
+        torch.bfloat16: 1e-2,
+        torch.float16: 2e-3,
+    },
+    devices=frozenset({"cpu"}),
+    scores=frozenset({"Additive", "Concat"}),
+    further_refusals=_refusals,
+    does_not_pay=_does_not_pay,
+)
