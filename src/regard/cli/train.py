@@ -43,7 +43,14 @@ def train(
             help="Source tokens embedded together, odd. Default: 5 for characters, else 1."
         ),
     ] = None,
-    hidden_dim: Annotated[int, typer.Option(help="Width of decoder and encoder states.")] = 256,
+    hidden_dim: Annotated[int, typer.Option(help="Width of the decoder's states.")] = 256,
+    encoder_dim: Annotated[
+        int | None,
+        typer.Option(
+            help="Width of one direction of the encoder. Default: three quarters of --hidden-dim; "
+            "for dot and scaled_dot, half of it, or all with --no-bidirectional."
+        ),
+    ] = None,
     attn_dim: Annotated[
         int | None,
         typer.Option(help="Width inside additive and concat. Default: half of --hidden-dim."),
@@ -176,6 +183,7 @@ def train(
         embed_dim=embed_dim,
         window=(5 if pairs.source_tokens == "characters" else 1) if window is None else window,
         hidden_dim=hidden_dim,
+        encoder_dim=encoder_dim,
         attn_dim=attn_dim,
         encoder_layers=encoder_layers,
         decoder_layers=decoder_layers,

@@ -37,8 +37,9 @@ class Seq2SeqConfig:
         embed_dim: width of embeddings.
         window: tokens that the encoder embeds together, odd: 5 suits letters, 1 words.
         hidden_dim: width of the decoder's state.
-        encoder_dim: width of one direction of the encoder. None for what makes encoder and decoder
-            states of one width, which the dot scores need.
+        encoder_dim: width of one direction of the encoder. None for three quarters of
+            ``hidden_dim``; for the dot scores, which need encoder and decoder states of one width,
+            what makes them so.
         attn_dim: width inside the additive and concat scores; None for half of ``hidden_dim``.
         encoder_layers, decoder_layers: recurrent layers of each.
         bidirectional: whether the encoder also reads backwards.
@@ -110,7 +111,9 @@ class Seq2SeqConfig:
         """Width of one direction of the encoder."""
         if self.encoder_dim is not None:
             return self.encoder_dim
-        return max(1, self.hidden_dim // self.num_directions)
+        if self.attention in ("dot", "scaled_dot"):
+            return max(1, self.hidden_dim // self.num_directions)
+        return max(1, self.hidden_dim * 3 // 4)
 
     @property
     def score_dim(self) -> int:
