@@ -1,7 +1,9 @@
 """What all tests share: one hypothesis profile, one thread for torch, and a count of contracts."""
 
+from collections.abc import Iterator
 from typing import Any
 
+import jaxtyping
 import pytest
 import torch
 from hypothesis import settings
@@ -10,6 +12,14 @@ from hypothesis import settings
 settings.register_profile("regard", deadline=None, derandomize=True, max_examples=60)
 settings.load_profile("regard")
 torch.set_num_threads(1)  # operations are tiny here, and two threads would wait for each other
+
+
+@pytest.fixture
+def as_a_user() -> Iterator[None]:
+    """Without the checks of annotations that only tests have: our own messages must do alone."""
+    jaxtyping.config.update("jaxtyping_disable", True)
+    yield
+    jaxtyping.config.update("jaxtyping_disable", False)
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

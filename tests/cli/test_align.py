@@ -61,8 +61,9 @@ def test_png_writes_a_picture_beside_what_is_printed(model, tmp_path):
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("a.doc", r"ends with '\.doc'.*\.png"),
-        ("missing/a.png", r"which does not exist\. .*Make it first"),
+        ("a.doc", r"^--png: '.*' ends with '\.doc'.*\.png"),
+        ("no", r"^--png: '.*/no' has no ending\. .*\.png"),
+        ("missing/a.png", r"^--png: .* which does not exist\. .*Make it first"),
         ("folder.png", r"/folder\.png: Is a directory\. Give a file"),
     ],
 )
@@ -70,6 +71,12 @@ def test_a_picture_that_cannot_be_written_is_one_error(model, tmp_path, name, me
     (tmp_path / "folder.png").mkdir()
     assert re.search(message, error_of(run("align", model, "ab", "AH", "--png", tmp_path / name)))
     assert [path.name for path in tmp_path.iterdir()] == ["folder.png"]
+
+
+def test_the_pictures_name_is_judged_before_the_model_is_read(tmp_path):
+    assert error_of(run("align", tmp_path / "none", "ab", "--png", ".")).startswith(
+        "--png: '.' has"
+    )
 
 
 def test_tokens_that_the_model_does_not_know_keep_their_labels(model):

@@ -7,6 +7,7 @@ import shutil
 
 import pytest
 
+import regard
 from tests.cli.command import Ran, error_of, finish, plain, run, start, usage_error_of
 
 COMMANDS = ("train", "predict", "evaluate", "align", "kernels")
@@ -51,6 +52,26 @@ def test_help_says_what_can_be_given_and_what_comes_out(command, words):
 def test_sentences_in_help_are_not_broken_where_the_source_breaks_them():
     assert "loses nothing: go on with --resume" in plain(run("train", "--help").out)
     assert not re.search(r"go on *\n", run("train", "--help").out)
+
+
+def test_the_version_is_that_of_the_package():
+    assert run("--version") == Ran(0, f"regard {regard.__version__}\n", "")
+
+
+def test_an_empty_path_is_named_as_the_help_names_it(model):
+    assert "Invalid value for 'MODEL_DIR': '' is an empty path." in usage_error_of(
+        run("predict", "")
+    )
+    assert error_of(run("predict", model, "")).startswith("FILE '' is an empty path. Give")
+
+
+@pytest.mark.parametrize("command", ["predict", "evaluate"])
+def test_what_may_not_be_read_is_refused_with_a_fix(tmp_path, monkeypatch, command):
+    monkeypatch.setattr("os.access", lambda *arguments, **options: False)
+    error = usage_error_of(run(command, tmp_path, *([tmp_path] if command == "evaluate" else [])))
+    assert error.startswith("Usage:")
+    assert "'MODEL_DIR': " in error
+    assert error.endswith("is not readable. Ask for the right to read it, or give another path.")
 
 
 def test_no_command_shows_the_help_and_an_unknown_one_is_an_error():
@@ -104,7 +125,7 @@ def other_sizes(folder):
         (truncated, "cannot be used"),
         (not_json, "config.json is not JSON"),
         (foreign, "another program's model"),
-        (other_sizes, "cannot be used"),
+        (other_sizes, "do not belong together"),
     ],
     ids=lambda value: getattr(value, "__name__", ""),
 )

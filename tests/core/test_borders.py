@@ -93,7 +93,11 @@ REFUSED = {
         TypeError,
         r"score is a str. It must be a Score.*make_score\(name",
     ),
-    "a score's class": (lambda: attend(Q, K, V, score=scores.Dot), TypeError, "score is a"),
+    "a score's class": (
+        lambda: attend(Q, K, V, score=scores.Dot),
+        TypeError,
+        "score is the class Dot",
+    ),
     "a 0/1 float mask": (
         lambda: attend(Q, K, V, may_attend=torch.ones(2, 3, 5)),
         TypeError,

@@ -269,8 +269,16 @@ REFUSED_WHEN_MADE: dict[str, tuple[Callable[[], Mask], type[Exception], str]] = 
     "and a list": (
         lambda: untyped.causal() & [1],
         TypeError,
-        "may_attend is a list. It must be a Mask",
+        r"Mask & list: both sides of & must be a Mask, .*Mask\.lengths",
     ),
+    "5 and": (lambda: cast(Any, 5) & untyped.causal(), TypeError, "Mask & int: both sides"),
+    "or 5": (lambda: untyped.causal() | 5, TypeError, r"Mask \| int: both sides of \| must"),
+    "and in words": (
+        lambda: untyped.causal() and untyped.lengths([2]),
+        TypeError,
+        r"Mask\.causal\(\) has no truth value.* &, \| and ~",
+    ),
+    "not in words": (lambda: cast(Any, not untyped.causal()), TypeError, "has no truth value"),
     "a numpy mask": (
         lambda: as_mask(cast(Any, np.ones((3, 5), bool))),
         TypeError,

@@ -45,3 +45,25 @@ def test_every_layer_names_a_size_below_one(build, message):
 def test_a_size_is_a_whole_number(size):
     with pytest.raises(TypeError, match=r"Additive: key_dim=.* A size is a whole number"):
         check_sizes("Additive", query_dim=4, key_dim=size)
+
+
+@pytest.mark.parametrize(
+    ("build", "message"),
+    [
+        (lambda: layers.MultiHeadAttention(10**20, 1), r"MultiHeadAttention: embed_dim=10*\. "),
+        (lambda: layers.MultiHeadAttention(128, 10**20), r"MultiHeadAttention: num_heads=10*\. "),
+        (lambda: scores.Bilinear(query_dim=10**20, key_dim=2), r"Bilinear: query_dim=10*\. "),
+        (
+            lambda: scores.Additive(**WIDTHS | {"attn_dim": 2**20 + 1}),
+            r"Additive: attn_dim=1048577",
+        ),
+        (lambda: scores.make_score("dot", query_dim=10**20, key_dim=10**20), "make_score: query"),
+    ],
+)
+def test_a_size_beyond_any_model_is_refused_before_torch_overflows(build, message):
+    with pytest.raises(ValueError, match=message + ".*Give at most 1,048,576"):
+        build()
+
+
+def test_the_largest_sizes_are_allowed():
+    check_sizes("Encoder", vocab_size=10**8, hidden_dim=2**20, num_layers=1024, batch_size=10**9)

@@ -3,6 +3,7 @@
 import os
 import resource
 import sys
+import threading
 from pathlib import Path
 
 import torch
@@ -54,6 +55,26 @@ def forked() -> None:
             os._exit(status)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     assert torch.allclose(answer(0), right, rtol=1e-4, atol=1e-5)
+
+
+def outlived() -> None:
+    """The main thread ends, and with it Python's pools, while another still attends."""
+    torch.set_num_threads(2)
+    right = answer(0)
+
+    def later() -> None:
+        threading.main_thread().join()
+        torch.set_num_threads(2)
+        status = 0 if torch.allclose(answer(0), right, rtol=1e-4, atol=1e-5) else 2
+        os._exit(status)
+
+    def watch() -> None:  # an error there would leave the process with status 0
+        try:
+            later()
+        finally:
+            os._exit(1)
+
+    threading.Thread(target=watch).start()
 
 
 def loaded() -> None:
@@ -121,6 +142,7 @@ def known_fault_94() -> None:
 CASES = {
     "forked": forked,
     "loaded": loaded,
+    "outlived": outlived,
     "uncached": uncached,
     "small_forward": lambda: small(backward=False),
     "small_backward": lambda: small(backward=True),

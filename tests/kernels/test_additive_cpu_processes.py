@@ -20,7 +20,8 @@ from tests.cli.command import run
 from tests.kernels.additive_processes import answer
 from tests.own_process import ROOT, run_in_own_process
 
-REQUEST = Request((2, 3, 4), (2, 5, 4), (2, 5, 4), torch.float32, "cpu", "Additive", None)
+LARGE = (2, 99, 64)
+REQUEST = Request(LARGE, LARGE, LARGE, torch.float32, "cpu", "Additive", None)
 
 
 def test_eight_threads_at_once_are_answered_like_one(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -54,8 +55,8 @@ def test_as_many_threads_work_as_torch_is_allowed(monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("case", ["forked", "loaded"])
-def test_forked_children_work(case: str) -> None:
+@pytest.mark.parametrize("case", ["forked", "loaded", "outlived"])
+def test_children_and_threads_that_outlive_the_main_one_work(case: str) -> None:
     run_in_own_process("kernels.additive_processes", case)
 
 

@@ -1,6 +1,7 @@
 """A query that may attend to nothing is absent itself: what it holds reaches nothing."""
 
 import math
+from itertools import product
 
 import pytest
 import torch
@@ -58,3 +59,30 @@ def test_nan_in_a_query_with_nothing_to_attend_to_changes_nothing(
         found.append((*outputs, *gradients))
     for others in found[1:]:
         torch.testing.assert_close(others, found[0], rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", MASKS)
+@pytest.mark.parametrize("score", SCORES)
+@pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: kernel.name)
+@pytest.mark.parametrize("slope", [math.nan, math.inf])
+def test_whatever_slope_a_loss_has_at_an_empty_row_changes_nothing(
+    kernel: Kernel, score: str, name: str, slope: float
+) -> None:
+    """A root's or a logarithm's is infinite at the row's 0."""
+    found = []
+    for at_blind in (0.0, slope):
+        leaves = inputs()
+        with only(kernel):
+            attended = attend(
+                *leaves,
+                score=SCORES[score],
+                may_attend=MASKS[name],
+                need_weights=True,
+                need_lse=True,
+            )
+        slopes = [torch.ones_like(output) for output in attended]
+        for output, at in product(slopes, BLIND[name]):
+            output[at] = at_blind
+        leaves += SCORES[score].parameters()
+        found.append(torch.autograd.grad(list(attended), leaves, slopes))
+    torch.testing.assert_close(found[1], found[0], rtol=1e-12, atol=1e-12)

@@ -271,7 +271,7 @@ def request(**changes: Any) -> Request:
         ({"device": "cuda"}, "reference", ["device cuda is not among cpu"]),
         (
             {"score": "Additive"},
-            "additive_cpu",
+            "reference",
             ["score Additive is not among Bilinear, Dot, ScaledDot"],
         ),
     ],

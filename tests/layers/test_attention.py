@@ -15,9 +15,6 @@ from regard import Mask, attend, reference, scores
 from regard.core import dropout
 from regard.layers import AdditiveAttention, Attention
 from tests.core.cases import SCORES, Sizes, make_case, oracle
-from tests.core.conftest import as_a_user
-
-__all__ = ["as_a_user"]
 
 LENGTHS = Mask.lengths([5, 3])
 

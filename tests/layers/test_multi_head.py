@@ -58,7 +58,7 @@ def test_it_is_the_references_multi_head_attention(may_attend: Mask | None) -> N
         query, key, value, may_attend=may_attend, need_weights=True, average_attn_weights=False
     )
     W_q, W_k, W_v, W_o = (W for W, _ in parameters(layer))
-    for b, length in enumerate([4, 2] if may_attend else [4, 4]):
+    for b, length in enumerate([4, 2] if may_attend is not None else [4, 4]):
         expected = reference.multi_head_attention(
             query[b], key[b], value[b], W_q, W_k, W_v, W_o, 3, may_attend=np.arange(4) < length
         )

@@ -9,9 +9,6 @@ import torch
 
 from regard import Mask, scores
 from regard.layers import MultiHeadAttention
-from tests.core.conftest import as_a_user
-
-__all__ = ["as_a_user"]
 
 LAYER = MultiHeadAttention(8, 2, key_dim=5, value_dim=6)
 Q, K, V = torch.ones(2, 3, 8), torch.ones(2, 4, 5), torch.ones(2, 4, 6)

@@ -13,9 +13,6 @@ from torch.testing import assert_close
 
 from regard import Mask
 from regard.layers import MultiHeadAttention
-from tests.core.conftest import as_a_user
-
-__all__ = ["as_a_user"]
 
 BATCH, QUERY_LEN, KEY_LEN, EMBED, HEADS = 3, 5, 6, 24, 4
 

@@ -1,6 +1,7 @@
 """Models on disk: what is written comes back, and nothing else is taken for a model."""
 
 import json
+import os
 import pickle
 import shutil
 
@@ -29,6 +30,7 @@ CHOICES = [
     {"attention": attention, "decoder": decoder}
     for attention in ("additive", "concat", "dot", "general", "scaled_dot", "none")
     for decoder in ("bahdanau", "luong")
+    if (attention, decoder) != ("none", "luong")
 ] + [
     {"decoder": "luong", "attention": "general", "input_feeding": True, "cell": "lstm"},
     {"encoder_layers": 1, "decoder_layers": 2, "bidirectional": False, "attn_dim": 5},
@@ -41,7 +43,7 @@ def test_a_saved_model_comes_back_with_the_same_predictions(tmp_path, choices):
     translator = make_translator(**choices)
     translator.save_pretrained(tmp_path)
     again = Translator.from_pretrained(tmp_path)
-    assert again.network.config == translator.network.config
+    assert again.network.config.to_json() == translator.network.config.to_json()
     before, after = (predict(t, ["abcd", "dé", ""]) for t in (translator, again))
     assert [p.target for p in before] == [p.target for p in after]
     assert [p.log_prob for p in before] == [p.log_prob for p in after]
@@ -88,6 +90,22 @@ def rename_a_tensor(folder):
     save_file(tensors, folder / "model.safetensors")
 
 
+def forget_the_cell(folder):
+    path = folder / "config.json"
+    config = json.loads(path.read_text())
+    del config["cell"]
+    path.write_text(json.dumps(config))
+
+
+def nest_deeply(folder):
+    (folder / "config.json").write_text("[" * 100_000)
+
+
+def put_a_pipe(folder):
+    (folder / "config.json").unlink()
+    os.mkfifo(folder / "config.json")
+
+
 def tokenizer_list(folder):
     (folder / "tokenizer.json").write_text("[]")
 
@@ -113,7 +131,9 @@ def not_text(folder):
         edit_config(hidden_dim="8"),
         edit_config(num_heads=2),
         edit_config(hidden_dim=10**20),
-        edit_config(hidden_dim=16_384),  # 3 GB a matrix, if it were made before it is refused
+        edit_config(
+            hidden_dim=4096, encoder_layers=64
+        ),  # 38 GB, if it were made before it is refused
         edit_config(window=10**9 + 1),
         edit_config(bidirectional="no"),
         edit_config(bidirectional=3),
@@ -125,6 +145,9 @@ def not_text(folder):
         edit_config(source_vocab_size=5),
         edit_config(dropout="much"),
         rename_a_tensor,
+        forget_the_cell,
+        nest_deeply,
+        put_a_pipe,
         tokenizer_list,
         tokenizer_without_target,
         not_text,
@@ -138,6 +161,41 @@ def test_a_damaged_or_foreign_folder_gives_one_clear_error(folder, damage):
         Translator.from_pretrained(folder)
     assert len(str(caught.value)) < 600
     assert str(caught.value).endswith(".")
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (
+            edit_config(hidden_dim=16),  # for 8
+            r"do not belong together: \S+ is \(4, 8\) in the file, \(4, 16\) by the config\. "
+            r"Look at hidden_dim=16 in config\.json\.",
+        ),
+        (edit_config(embed_dim=9), r" by the config\. Look at embed_dim=9 in config\.json\."),
+        (rename_a_tensor, r"encoder\.embedding\.tables\.0\.weight is in the config, the file has"),
+        (forget_the_cell, r"the config has no cell\. Add what is missing"),
+        (nest_deeply, r"config\.json is not JSON that we wrote: too deeply nested"),
+        (put_a_pipe, r": config\.json is not a regular file"),
+        (edit_config(source_summary="x"), r"source_summary='x'\. Give true or false"),
+    ],
+    ids=lambda value: getattr(value, "__name__", ""),
+)
+def test_the_error_says_what_is_wrong_in_the_folder(folder, damage, message, as_a_user):
+    damage(folder)
+    with pytest.raises(ModelFolderError, match=message):
+        Translator.from_pretrained(folder)
+
+
+@pytest.mark.parametrize(
+    ("path", "error", "message"),
+    [
+        (None, TypeError, r"model folder None is a NoneType\. It must be a path.*Give"),
+        ("", ModelFolderError, r"model folder '' is an empty path\. Give the folder"),
+    ],
+)
+def test_what_is_no_path_is_refused(path, error, message, as_a_user):
+    with pytest.raises(error, match=message):
+        Translator.from_pretrained(path)
 
 
 def test_a_file_is_not_a_model_folder(tmp_path):
@@ -171,6 +229,11 @@ def test_a_failed_write_leaves_the_old_file(folder, monkeypatch):
         ({"decoder": "gru"}, r"decoder='gru' is unknown.*bahdanau, luong"),
         ({"hidden_dim": 0}, r"hidden_dim=0\. Give a whole number from 1"),
         ({"dropout": 1.0}, r"dropout=1.0.*below 1"),
+        (
+            {"attention": "none", "decoder": "luong"},
+            r"decoder='luong' with.*Leave decoder='luong' out",
+        ),
+        ({"hidden_dim": 4097}, r"hidden_dim=4097\. Give a whole number from 1 to 4,096"),
         ({"input_feeding": True}, r"Input feeding is Luong's"),
         ({"attention": "dot", "hidden_dim": 7}, r"of one width.*'general'"),
         ({"attention": "dot", "encoder_dim": 8}, r"encoder states \(16 wide\)"),

@@ -70,3 +70,30 @@ def test_a_model_without_attention_predicts_without_weights():
 def test_a_string_in_place_of_a_list_is_refused():
     with pytest.raises(TypeError, match=r"Write \[source\] for a single one"):
         predict(TRANSLATOR, "abc")
+
+
+@pytest.mark.usefixtures("as_a_user")
+@pytest.mark.parametrize(
+    ("given", "error", "message"),
+    [
+        ((TRANSLATOR, None), TypeError, "sources is a NoneType. It is a list of strings"),
+        ((TRANSLATOR, b"abc"), TypeError, "sources is a bytes"),
+        ((TRANSLATOR, iter(["a"])), TypeError, r"sources is a list_iterator.*list\(sources\)"),
+        ((TRANSLATOR, ["a", 3]), TypeError, r"sources\[1\] is 3, int. Each source is a string"),
+        ((TRANSLATOR, ["a", None]), TypeError, r"sources\[1\] is None, NoneType"),
+        ((TRANSLATOR, [b"a"]), TypeError, r"sources\[0\] is b'a', bytes.*Decode bytes"),
+        (("folder", ["a"]), TypeError, r"translator is a str.*Translator\.from_pretrained\(folder"),
+    ],
+)
+def test_what_cannot_be_predicted_from_is_refused_in_words(given, error, message):
+    with pytest.raises(error, match=f"^predict: {message}"):
+        predict(*given)
+
+
+@pytest.mark.usefixtures("as_a_user")
+@pytest.mark.parametrize(
+    ("batch_size", "error"), [(0, ValueError), (-1, ValueError), (2.5, TypeError)]
+)
+def test_a_batch_size_is_a_whole_number_of_at_least_one(batch_size, error):
+    with pytest.raises(error, match=f"^predict: batch_size={batch_size}.*at least 1"):
+        predict(TRANSLATOR, ["a"], batch_size=batch_size)

@@ -121,7 +121,9 @@ def test_a_finished_run_leaves_no_checkpoint(tmp_path):
         "tokenizer.json",
         "training.jsonl",
     ]
-    with pytest.raises(ModelFolderError, match=r"no unfinished training to resume"):
+    with pytest.raises(
+        ModelFolderError, match=r"is finished: it left a model and nothing to resume"
+    ):
         run(tmp_path, resume=True)
 
 

@@ -38,8 +38,11 @@ def align(
     from regard import plots
     from regard.cli.unknown import UnknownTokens
     from regard.models import Translator
+    from regard.plots.alignment import check_path
     from regard.search import predict
 
+    if png is not None:
+        check_path(png, "--png")
     source = _text(source, "SOURCE")
     translator = Translator.from_pretrained(model)
     if target is None:

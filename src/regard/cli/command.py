@@ -22,8 +22,11 @@ class Command(TyperCommand):
             rest = super().parse_args(ctx, args)
         except typer.BadParameter as error:
             value = None if error.param is None else given.get(error.param.name)
-            if isinstance(value, str) and repr(value) not in error.message:
-                error.message = f"{value!r}. {error.message}"
+            if isinstance(value, str):
+                error.message = _with_fix(error.message)
+                if repr(value) not in error.message:
+                    error.message = f"{value!r}. {error.message}"
+                error.param_hint = repr(_typed(error.param))
             raise
         for param in self.params:
             if given.get(param.name) == "" and isinstance(ctx.params[param.name], Path):
@@ -31,7 +34,7 @@ class Command(TyperCommand):
                     "'' is an empty path. Give the name of a file or folder, '.' for the one you "
                     "are in.",
                     ctx=ctx,
-                    param_hint=repr(max(param.opts, key=len)),
+                    param_hint=repr(_typed(param)),
                 )
         return rest
 
@@ -48,11 +51,25 @@ class Command(TyperCommand):
     def options(self) -> dict[str, str]:
         """The option of each parameter, by its name in Python."""
         own = {
-            str(param.name): max(param.opts, key=len)
-            for param in self.params
-            if param.opts[0].startswith("-")
+            str(param.name): _typed(param) for param in self.params if param.opts[0].startswith("-")
         }
         return own | {name: o for name, o in _OTHER_NAMES.items() if o in own.values()}
+
+
+def _typed(param: Any) -> str:
+    """A parameter as the help calls it: ``--to``, ``MODEL_DIR``."""
+    longest: str = max(param.opts, key=len)
+    return longest if longest.startswith("-") else param.metavar or longest.upper()
+
+
+def _with_fix(message: str) -> str:
+    if message.endswith("is not readable."):
+        return f"{message} Ask for the right to read it, or give another path."
+    if "parse string as an integer" in message:
+        return "Give a whole number."
+    if "parse string as a number" in message:
+        return "Give a number."
+    return message
 
 
 def as_typed(message: str, options: Mapping[str, str]) -> str:
@@ -76,5 +93,5 @@ def as_typed(message: str, options: Mapping[str, str]) -> str:
 
     names = "|".join(sorted(options, key=len, reverse=True))
     # without a value only what cannot be a word of the sentence: hidden_dim, but not decoder
-    name = rf"(?P<name>(?:{names})(?==)|(?=\w*_)(?:{names})\b)(?P<value>=True\b|=False\b|=)?"
+    name = rf"(?P<name>(?:{names})(?==| [<>]=)|(?=\w*_)(?:{names})\b)(?P<value>=True\b|=False\b|=)?"
     return re.sub(rf"{_QUOTED}|(?<![\w./-]){name}", reworded, message)

@@ -50,6 +50,11 @@ def load(
             raise ValueError(
                 f"{option} {tokens!r} is unknown. Choose one of: {', '.join(TOKENIZERS)}."
             )
+    if data == "":
+        raise ValueError(
+            "DATA '' is an empty path. Give a file with one 'source TAB target' a line, or one of: "
+            f"{', '.join(DATASETS)}."
+        )
     if data in DATASETS and not Path(data).exists():
         if dev is not None or test is not None:
             raise ValueError(

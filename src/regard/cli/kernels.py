@@ -26,22 +26,37 @@ def kernels(
     batch: Annotated[int, typer.Option(help="Examples.", min=1)] = 64,
     query_len: Annotated[int, typer.Option(help="Queries per example.", min=1)] = 1,
     key_len: Annotated[int, typer.Option(help="Keys per example.", min=1)] = 12,
-    dim: Annotated[int, typer.Option(help="Width of query, key and value.", min=1)] = 256,
+    dim: Annotated[
+        int, typer.Option(help="Width of query, key, value and inside the score.", min=1)
+    ] = 256,
     need_weights: Annotated[
         bool, typer.Option("--need-weights", help="Weights asked for.")
     ] = False,
+    need_lse: Annotated[
+        bool, typer.Option("--need-lse", help="Logsumexp of the scores asked for.")
+    ] = False,
+    bias: Annotated[bool, typer.Option("--bias", help="A bias is added to the scores.")] = False,
     dropout: Annotated[
         bool, typer.Option("--dropout", help="With dropout on the weights.")
+    ] = False,
+    grad: Annotated[
+        bool, typer.Option("--grad", help="The call is differentiated, as in training.")
+    ] = False,
+    prepared: Annotated[
+        bool,
+        typer.Option("--prepared", help="The key is what score.prepare(key) gave, as in decoding."),
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Show the kernels in order of preference: the first that does not refuse runs.
 
-    The options describe one call of attend; each kernel that cannot serve it says why not.
+    The options describe one call of attend, without them one that is not differentiated; each
+    kernel that will not serve it says why not.
 
-    Example:
+    Examples:
 
       regard kernels --score additive --query-len 64 --key-len 64 --mask lengths
+      regard kernels --mask lengths --prepared --grad
     """
     import torch
     from rich.console import Console
@@ -56,16 +71,22 @@ def kernels(
         raise ValueError(f"--dtype {dtype!r} is unknown. Choose one of: {', '.join(DTYPES)}.")
     _check_mask(mask)
     _check_device(device)
+    made = make_score(score, query_dim=dim, key_dim=dim)
     request = Request(
         query_shape=(batch, query_len, dim),
         key_shape=(batch, key_len, dim),
         value_shape=(batch, key_len, dim),
         dtype=getattr(torch, dtype),
         device=torch.device(device).type,
-        score=type(make_score(score, query_dim=dim, key_dim=dim)).__name__,
+        score=type(made).__name__,
         mask=mask,
+        attn_dim=getattr(made, "attn_dim", None),
+        has_bias=bias,
         has_dropout=dropout,
+        key_is_prepared=prepared,
         need_weights=need_weights,
+        need_lse=need_lse,
+        need_grad=grad,
     )
     chosen = choose(request)
     rows = [

@@ -6,10 +6,11 @@ import io
 import sys
 import warnings
 from collections.abc import Callable
-from typing import TextIO
+from typing import Annotated, TextIO
 
 import typer
 
+from regard import __version__
 from regard.cli.align import align
 from regard.cli.command import Command
 from regard.cli.evaluate import evaluate
@@ -34,6 +35,12 @@ def _help(function: Callable[..., None]) -> str:
     return "\n\n".join(p if p.startswith(" ") else p.replace("\n", " ") for p in paragraphs)
 
 
+def _tell_version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"regard {__version__}")
+        raise typer.Exit
+
+
 app = typer.Typer(
     name="regard",
     help=HELP,
@@ -42,6 +49,20 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", help="Print the version and exit.", callback=_tell_version, is_eager=True
+        ),
+    ] = False,
+) -> None:
+    pass
+
+
 for command in (train, predict, evaluate, align, kernels):
     app.command(cls=Command, help=_help(command))(command)
 

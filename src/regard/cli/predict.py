@@ -63,6 +63,10 @@ def predict(
 
 
 def _opened(file: str) -> IO[bytes]:
+    if file == "":
+        raise ValueError(
+            "FILE '' is an empty path. Give the name of a file, or - for sources piped in."
+        )
     if file != "-":
         return Path(file).open("rb")
     if sys.stdin is None:

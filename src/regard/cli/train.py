@@ -33,7 +33,10 @@ def train(
     # ---- model
     attention: Attention = "additive",
     decoder: Annotated[
-        str, typer.Option(help="bahdanau queries with s(t-1), luong with s(t).")
+        str,
+        typer.Option(
+            help="bahdanau queries with s(t-1), luong with s(t). Not with --attention none."
+        ),
     ] = "bahdanau",
     cell: Annotated[str, typer.Option(help="gru or lstm.")] = "gru",
     embed_dim: Annotated[int, typer.Option(help="Width of embeddings.")] = 64,

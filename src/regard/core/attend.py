@@ -139,7 +139,26 @@ def drop_blind(
     if not may_hold_junk(query):
         return query
     blind = may_attend.blind_queries((*query.shape[:-1], key_len), query.device)
-    return zero_where(blind.unsqueeze(-1), query)[0]
+    return query if blind is None else zero_where(blind.unsqueeze(-1), query)[0]
+
+
+def without_blind(attended: Attended, may_attend: Mask, key_len: int) -> Attended:
+    """Results through which no gradient enters a row with nothing to attend to.
+
+    Not even NaN, which is what the slope of a root or a logarithm at such a row's 0 may be.
+    """
+    context, weights, lse = attended
+    if not (torch.is_grad_enabled() and context.requires_grad):
+        return attended
+    blind = may_attend.blind_queries((*context.shape[:-1], key_len), context.device)
+    if blind is None:
+        return attended
+    rows = blind.unsqueeze(-1)
+    return Attended(
+        torch.where(rows, context.detach(), context),
+        None if weights is None else torch.where(rows, weights.detach(), weights),
+        None if lse is None else torch.where(blind, lse.detach(), lse),
+    )
 
 
 def drop(weights: Float[Tensor, "*lead query key"], dropout_p: float) -> Tensor:

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from regard.core.attend import Attended
+from regard.core.attend import Attended, without_blind
 from regard.core.axes import check_bias, check_inputs
 from regard.core.masks import Mask, as_mask
 from regard.core.normalizers import NORMALIZERS
@@ -101,6 +101,7 @@ def attend(
         device=query.device.type,
         score=score_kind(score),
         mask=None if mask is None else mask.kind,
+        attn_dim=getattr(score, "attn_dim", None),
         normalize=normalize,
         has_bias=bias is not None,
         has_dropout=dropout_p > 0.0,
@@ -110,7 +111,7 @@ def attend(
         need_grad=torch.is_grad_enabled(),
         is_transformed=is_transformed(),
     )
-    return choose(request).run(
+    attended = choose(request).run(
         query,
         key,
         value,
@@ -122,6 +123,7 @@ def attend(
         need_weights=need_weights,
         need_lse=need_lse,
     )
+    return attended if mask is None else without_blind(attended, mask, key.shape[-2])
 
 
 def choose(request: Request) -> Kernel:
@@ -140,8 +142,13 @@ def _check_tensors(**given: object) -> None:
 
 def _check_score(score: object) -> None:
     if not isinstance(score, Score):
+        given = (
+            f"the class {score.__name__}"
+            if isinstance(score, type)
+            else f"a {type(score).__name__}"
+        )
         raise TypeError(
-            f"attend: score is a {type(score).__name__}. It must be a Score, for example "
+            f"attend: score is {given}. It must be a Score, for example "
             "scores.Dot() or scores.Additive(query_dim=..., key_dim=..., attn_dim=...); build one "
             "by its name with scores.make_score(name, ...), and write your own as a subclass of "
             "scores.Score."
@@ -149,12 +156,12 @@ def _check_score(score: object) -> None:
 
 
 def _check_choices(normalize: str, dropout_p: float) -> None:
-    if normalize not in NORMALIZERS:
+    if not isinstance(normalize, str) or normalize not in NORMALIZERS:
         raise ValueError(
             f"attend: normalize={normalize!r} is unknown. Choose one of: {', '.join(NORMALIZERS)}."
         )
-    if not 0.0 <= dropout_p < 1.0:
+    if not isinstance(dropout_p, int | float) or not 0.0 <= dropout_p < 1.0:
         raise ValueError(
-            f"attend: dropout_p={dropout_p}. It is a probability, at least 0 and below 1. "
+            f"attend: dropout_p={dropout_p!r}. It is a probability, at least 0 and below 1. "
             "Use 0.0 for no dropout."
         )

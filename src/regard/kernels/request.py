@@ -20,6 +20,8 @@ class Request(NamedTuple):
     """What :func:`score_kind` calls the score, e.g. ``Additive``."""
     mask: str | None
     """Kind of the mask, e.g. ``lengths`` or ``lengths&causal``."""
+    attn_dim: int | None = None
+    """Width inside the score, if it has one."""
     normalize: str = "softmax"
     has_bias: bool = False
     has_dropout: bool = False
@@ -34,9 +36,22 @@ class Request(NamedTuple):
 def score_kind(score: Score) -> str:
     """``Dot`` for a :class:`regard.scores.Dot`; ``module.Dot`` for anybody else's of that name.
 
-    A subclass may compare in another way, so it never passes for what it is made from.
+    A subclass may compare in another way, so it never passes for what it is made from. Nor does a
+    score with hooks, which kernels would not call.
     """
     kind = type(score)
+    if has_hooks(score):
+        return f"{kind.__name__} with hooks"
     if getattr(_ours, kind.__name__, None) is kind:
         return kind.__name__
     return f"{kind.__module__}.{kind.__qualname__}"
+
+
+def has_hooks(score: Score) -> bool:
+    """Whether calling it does what no one does who only projects and compares."""
+    return bool(
+        score._forward_pre_hooks
+        or score._forward_hooks
+        or score._backward_pre_hooks
+        or score._backward_hooks
+    )

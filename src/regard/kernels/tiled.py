@@ -14,7 +14,7 @@ from regard.core.scores import PreparedKey, Score
 from regard.kernels.autocast import without_autocast
 from regard.kernels.dot_family import DOT_FAMILY, TOLERANCE
 from regard.kernels.kernel import Kernel
-from regard.kernels.request import Request, score_kind
+from regard.kernels.request import Request, has_hooks, score_kind
 from regard.kernels.tiled_attention import Job, tiled_attention
 from regard.kernels.tiles import TiledMask, TileSize, tile_size
 
@@ -84,13 +84,7 @@ def attend_tiled(
 
 def _is_called_in_its_own_way(score: Score) -> bool:
     """Whether calling it does more than to project and compare."""
-    return bool(
-        type(score).forward is not Score.forward
-        or score._forward_pre_hooks
-        or score._forward_hooks
-        or score._backward_pre_hooks
-        or score._backward_hooks
-    )
+    return type(score).forward is not Score.forward or has_hooks(score)
 
 
 def _width(score: str, key_shape: tuple[int, ...]) -> int:
@@ -113,7 +107,8 @@ def _refusals(request: Request) -> list[str]:
 
 def _does_not_pay(request: Request) -> list[str]:
     pairs = math.prod(request.query_shape[:-1]) * request.key_shape[-2]
-    numbers = pairs * _width(request.score, request.key_shape)
+    inside = request.key_shape if request.attn_dim is None else (request.attn_dim,)
+    numbers = pairs * _width(request.score, inside)
     if numbers >= PAYS_FROM:
         return []
     return [f"batch x query x key x width is {numbers:,}, and it pays from {PAYS_FROM:,}"]

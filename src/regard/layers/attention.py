@@ -8,6 +8,7 @@ from torch import Tensor, nn
 from regard.core.masks import Mask
 from regard.core.scores import Additive, PreparedKey, Score
 from regard.kernels import attend
+from regard.layers.dropout import check_dropout
 
 
 class ContextAndWeights(NamedTuple):
@@ -137,16 +138,3 @@ class AdditiveAttention(Attention):
         self, *, query_dim: int, key_dim: int, attn_dim: int, dropout: float = 0.0
     ) -> None:
         super().__init__(Additive(query_dim=query_dim, key_dim=key_dim, attn_dim=attn_dim), dropout)
-
-
-def check_dropout(dropout: float, *, caller: str) -> None:
-    """Refuse what is not a probability below 1.
-
-    Raises:
-        ValueError: it is not.
-    """
-    if not 0.0 <= dropout < 1.0:
-        raise ValueError(
-            f"{caller}: dropout={dropout}. It is the probability with which a weight is dropped, "
-            "at least 0 and below 1. Use 0.0 for no dropout."
-        )

@@ -4,9 +4,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from regard.core.sizes import check_sizes
 from regard.layers.dropout import LockedDropout
-from regard.layers.recurrence import CELLS, Hidden, init_recurrent
+from regard.layers.recurrence import Hidden, init_recurrent
 
 _NUM_GATES = {"gru": 3, "lstm": 4}
 
@@ -36,15 +35,6 @@ class ContextCells(nn.Module):
         summary_dim: int | None = None,
     ) -> None:
         super().__init__()
-        if cell not in CELLS:
-            raise ValueError(f"cell={cell!r} is unknown. Choose one of: {', '.join(CELLS)}.")
-        check_sizes(
-            type(self).__name__,
-            input_dim=input_dim,
-            context_dim=context_dim,
-            hidden_dim=hidden_dim,
-            num_layers=num_layers,
-        )
         self.cell = cell
         self.num_layers, self.hidden_dim = num_layers, hidden_dim
         gates_dim = _NUM_GATES[cell] * hidden_dim

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from numbers import Real
 
 import torch
 from jaxtyping import Float
@@ -19,10 +20,14 @@ class LockedDropout(nn.Module):
     tenth of a training step.
 
     Inputs are ``(batch, position, dim)``, or ``(batch, dim)`` in a single step.
+
+    Raises:
+        TypeError, ValueError: ``p`` is no probability below 1.
     """
 
     def __init__(self, p: float) -> None:
         super().__init__()
+        check_dropout(p, caller="LockedDropout", name="p")
         self.p = p
         self.share = 1.0
 
@@ -37,6 +42,25 @@ class LockedDropout(nn.Module):
 
     def extra_repr(self) -> str:
         return f"p={self.p}"
+
+
+def check_dropout(given: object, *, caller: str, name: str = "dropout") -> None:
+    """Refuse what is not a probability below 1.
+
+    Raises:
+        TypeError: it is no number.
+        ValueError: it is out of range, or NaN.
+    """
+    if isinstance(given, bool) or not isinstance(given, Real):
+        raise TypeError(
+            f"{caller}: {name}={given!r} is a {type(given).__name__}. It is the probability of "
+            "dropping, a number. Use 0.0 for no dropout."
+        )
+    if not 0.0 <= float(given) < 1.0:
+        raise ValueError(
+            f"{caller}: {name}={given}. It is the probability of dropping, at least 0 and below 1. "
+            "Use 0.0 for no dropout."
+        )
 
 
 def scale_dropout(module: nn.Module, share: float) -> None:

@@ -6,8 +6,9 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from regard.core.masks import Mask
+from regard.layers.borders import check_recurrent, check_switches
 from regard.layers.dropout import LockedDropout
-from regard.layers.embedding import WindowEmbedding
+from regard.layers.embedding import WindowEmbedding, check_window
 from regard.layers.recurrence import Recurrence
 
 
@@ -36,6 +37,11 @@ class RecurrentEncoder(nn.Module):
             dropped from every key and every value, and models with attention learn slower for it.
         window: embed each token together with its neighbours; see :class:`WindowEmbedding`.
 
+    Raises:
+        TypeError: a size that is no whole number, a dropout that is no number, a switch that is
+            neither True nor False.
+        ValueError: a number out of its range; an unknown cell.
+
     >>> import torch
     >>> encoder = RecurrentEncoder(vocab_size=10, embed_dim=4, hidden_dim=3)
     >>> encoded = encoder(torch.tensor([[5, 6, 7], [8, 9, 0]]), torch.tensor([3, 2]))
@@ -56,6 +62,18 @@ class RecurrentEncoder(nn.Module):
         window: int = 1,
     ) -> None:
         super().__init__()
+        caller = type(self).__name__
+        check_recurrent(
+            caller,
+            vocab_size=vocab_size,
+            embed_dim=embed_dim,
+            hidden_dim=hidden_dim,
+            num_layers=num_layers,
+            cell=cell,
+            dropout=dropout,
+        )
+        check_switches(caller, bidirectional=bidirectional)
+        check_window(window, caller=caller)
         self.embedding = WindowEmbedding(vocab_size, embed_dim, window=window)
         self.dropout = LockedDropout(dropout)
         self.recurrence = Recurrence(
@@ -75,10 +93,12 @@ class RecurrentEncoder(nn.Module):
         """Encode padded sources.
 
         Raises:
-            ValueError: a length is 0 or more than ``source_len``; the sample is named.
+            TypeError: not tensors of whole numbers.
+            ValueError: shapes that do not fit; an id that is not the vocabulary's; a length of 0 or
+                more than ``source_len``. The sample is named.
         """
+        embedded = self.dropout(self.embedding(tokens, lengths))  # which looks at both
         padded = _is_padded(tokens, lengths)
-        embedded = self.dropout(self.embedding(tokens, lengths))
         states, final = self.recurrence(embedded, lengths=lengths if padded else None)
         return Encoded(states, final[0], Mask.lengths(lengths) if padded else None)
 

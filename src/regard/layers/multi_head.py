@@ -12,7 +12,7 @@ from regard.core.masks import Mask, as_mask
 from regard.core.scores import Score
 from regard.core.sizes import check_sizes
 from regard.kernels import attend
-from regard.layers.attention import check_dropout
+from regard.layers.dropout import check_dropout
 from regard.layers.input_projections import InputProjections
 from regard.layers.junk import without_junk
 from regard.layers.multi_head_borders import check_heads, check_inputs_of_heads, score_of_heads

@@ -7,7 +7,6 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from regard.core.sizes import check_sizes
 from regard.layers.dropout import LockedDropout
 
 Hidden: TypeAlias = tuple[Tensor, ...]
@@ -30,11 +29,6 @@ class Recurrence(nn.Module):
         dropout: float = 0.0,
     ) -> None:
         super().__init__()
-        if cell not in CELLS:
-            raise ValueError(f"cell={cell!r} is unknown. Choose one of: {', '.join(CELLS)}.")
-        check_sizes(
-            type(self).__name__, input_dim=input_dim, hidden_dim=hidden_dim, num_layers=num_layers
-        )
         self.output_dim = hidden_dim * (2 if bidirectional else 1)
         self.layers = nn.ModuleList(
             CELLS[cell](

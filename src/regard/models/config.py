@@ -1,6 +1,6 @@
 """What an encoder-decoder is made of, as plain data."""
 
-from dataclasses import MISSING, asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from typing import Annotated, Any, TypeAlias
 
 from regard.core.fields import SHARE, Rule, between, check_fields
@@ -11,8 +11,9 @@ ATTENTIONS = (*NAMES, "none")
 DECODERS = ("bahdanau", "luong")
 _WITH_ATTN_DIM = ("additive", "concat")
 
-# Limits that no sensible model meets, so that a slip of the finger ends at once.
-Width: TypeAlias = Annotated[int, between(1, 16_384)]
+# Limits that no sensible model meets, so that a slip of the finger ends at once, not after a minute
+# of filling memory.
+Width: TypeAlias = Annotated[int, between(1, 4096)]
 Layers: TypeAlias = Annotated[int, between(1, 64)]
 NumIds: TypeAlias = Annotated[int, between(1, 100_000_000)]
 Window: TypeAlias = Annotated[
@@ -31,8 +32,8 @@ class Seq2SeqConfig:
     Args:
         source_vocab_size, target_vocab_size: numbers of token ids.
         attention: a score by name, or ``"none"`` for the fixed context.
-        decoder: ``"bahdanau"`` queries with s(t−1), ``"luong"`` with s(t). Without attention it
-            does not matter.
+        decoder: ``"bahdanau"`` queries with s(t−1), ``"luong"`` with s(t). Without attention
+            there is nothing to query, and it stays at ``"bahdanau"``.
         cell: ``"gru"`` or ``"lstm"``.
         embed_dim: width of embeddings.
         window: tokens that the encoder embeds together, odd: 5 suits letters, 1 words.
@@ -78,7 +79,13 @@ class Seq2SeqConfig:
                 raise ValueError(
                     f"{name}={given!r} is unknown. Choose one of: {', '.join(choices)}."
                 )
-        if self.input_feeding and (self.decoder != "luong" or self.attention == "none"):
+        if self.attention == "none" and self.decoder != "bahdanau":
+            raise ValueError(
+                f"decoder={self.decoder!r} with attention='none'. Without attention the decoder "
+                f"reads one fixed context and queries nothing. Leave decoder={self.decoder!r} out, "
+                "or choose an attention."
+            )
+        if self.input_feeding and self.decoder != "luong":
             raise ValueError(
                 f"input_feeding with decoder={self.decoder!r} and attention={self.attention!r}. "
                 "Input feeding is Luong's: choose decoder='luong' and a score, or leave it out."
@@ -126,8 +133,9 @@ class Seq2SeqConfig:
         return self.direction_dim * self.num_directions
 
     def to_json(self) -> dict[str, Any]:
-        """The fields as plain data."""
-        return asdict(self)
+        """The fields as plain data, with sizes in place of None: a default may change one day."""
+        attn_dim = self.score_dim if self.attention in _WITH_ATTN_DIM else None
+        return asdict(self) | {"encoder_dim": self.direction_dim, "attn_dim": attn_dim}
 
     @classmethod
     def from_json(cls, data: object) -> "Seq2SeqConfig":
@@ -144,10 +152,10 @@ class Seq2SeqConfig:
                 f"the config has unknown fields: {', '.join(unknown)}. "
                 f"Known are: {', '.join(sorted(known))}."
             )
-        needed = {field.name for field in fields(cls) if field.default is MISSING}
-        if missing := sorted(needed - set(data)):
+        if missing := sorted(known - set(data)):  # a default might not be what it was trained with
             raise ValueError(f"the config has no {' and no '.join(missing)}. Add what is missing.")
         try:
             return cls(**data)
-        except TypeError as error:
-            raise ValueError(f"the config cannot be used: {error}") from None
+        except (TypeError, ValueError) as error:
+            in_json = str(error).replace("Give True or False", "Give true or false")
+            raise ValueError(f"the config cannot be used: {in_json}") from None

@@ -62,7 +62,7 @@ def load(path: str | PathLike[str]) -> Saved:
     Raises:
         ModelFolderError: one is missing or cannot be read as what it should be.
     """
-    path = Path(path)
+    path = _checked(path)
     if not path.is_dir():
         what = "is a file, not a folder" if path.exists() else "does not exist"
         raise ModelFolderError(
@@ -82,6 +82,12 @@ def load(path: str | PathLike[str]) -> Saved:
             f"model folder {path} has no {' and no '.join(missing)}. A model is a folder with "
             f"{', '.join(FILES)}. Give the folder that 'regard train ... --to' wrote."
         )
+    for name in FILES:
+        if (path / name).exists() and not (path / name).is_file():  # reading a pipe would wait
+            raise ModelFolderError(
+                f"model folder {path}: {name} is not a regular file. A model is a folder with the "
+                f"files {', '.join(FILES)}. Give the folder that 'regard train ... --to' wrote."
+            )
     with errors_as_damage(path):
         config, tokenizers = (_json_object(path / name) for name in FILES[:2])
         if config.pop("format", None) != FORMAT:
@@ -99,12 +105,26 @@ def errors_as_damage(path: str | PathLike[str]) -> Iterator[None]:
         yield
     except OSError as error:
         raise ModelFolderError(_unreadable(Path(path), error)) from None
-    except (ValueError, SafetensorError, RuntimeError) as error:  # RuntimeError: shapes
+    except (ValueError, SafetensorError) as error:
         reason = " ".join(str(error).split())[:300].rstrip(".")
         raise ModelFolderError(
             f"model folder {path} cannot be used: {reason}. "
             "Its files are damaged or not a model of regard. Train it again, or restore a copy."
         ) from None
+
+
+def _checked(path: object) -> Path:
+    if not isinstance(path, str | PathLike):
+        raise TypeError(
+            f"model folder {path!r} is a {type(path).__name__}. It must be a path, as a string or "
+            "a pathlib.Path. Give the folder that 'regard train ... --to' wrote."
+        )
+    if str(path) == "":
+        raise ModelFolderError(
+            "model folder '' is an empty path. Give the folder that 'regard train ... --to' wrote, "
+            "'.' for the one you are in."
+        )
+    return Path(path)
 
 
 def _unreadable(path: Path, error: OSError) -> str:
@@ -142,6 +162,8 @@ def _json_object(path: Path) -> dict[str, Any]:
         data = json.loads(path.read_bytes())
     except (json.JSONDecodeError, UnicodeDecodeError) as error:
         raise ValueError(f"{path.name} is not JSON ({error}).") from None
+    except RecursionError:
+        raise ValueError(f"{path.name} is not JSON that we wrote: too deeply nested.") from None
     if not isinstance(data, dict):
         raise ValueError(f"{path.name} holds {type(data).__name__}, not a JSON object.")
     return data

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from os import PathLike
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
 
+from regard.core.errors import shape_text
 from regard.models import folder
 from regard.models.config import Seq2SeqConfig
 from regard.models.seq2seq import Seq2Seq
@@ -113,6 +115,7 @@ class Translator:
         """Read a model's folder. Nothing in it is executed.
 
         Raises:
+            TypeError: ``path`` is no path.
             ModelFolderError: the folder is missing, damaged, or not a model of this library.
         """
         saved = folder.load(path)
@@ -120,15 +123,26 @@ class Translator:
             config = Seq2SeqConfig.from_json(saved.config)
             source, target = (_side(saved.tokenizers, name) for name in ("source", "target"))
             _check_sizes(config, source, target)
-            with torch.device(
-                "meta"
-            ):  # takes no memory: sizes that are not the weights' are refused
+            with torch.device("meta"), _NothingDrawn():  # takes no memory, whatever the sizes
                 network = Seq2Seq(config)
+            _check_weights(config, network.state_dict(), saved.weights)
             weights = {
                 name: part.to(torch.float32, copy=True) for name, part in saved.weights.items()
             }
             network.load_state_dict(weights, assign=True)
         return cls(network.eval(), source, target)
+
+
+class _NothingDrawn(TorchFunctionMode):
+    """Random numbers for no memory would cost the import of torch's compiler, two seconds."""
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
+    ) -> Any:
+        given = kwargs or {}
+        if func in (torch.Tensor.normal_, nn.init.normal_, nn.init.orthogonal_):
+            return args[0] if args else given["tensor"]
+        return func(*args, **given)
 
 
 def _side(tokenizers: dict[str, object], name: str) -> Side:
@@ -147,3 +161,42 @@ def _check_sizes(config: Seq2SeqConfig, source: Side, target: Side) -> None:
             raise ValueError(
                 f"the {name} vocabulary has {len(side.vocabulary)} ids but config.json says {size}."
             )
+
+
+def _check_weights(
+    config: Seq2SeqConfig, expected: Mapping[str, Tensor], saved: Mapping[str, Tensor]
+) -> None:
+    """Refuse weights that are not those of the config, by the first tensor that tells."""
+    apart = "model.safetensors and config.json do not belong together"
+    for name in sorted(expected.keys() ^ saved.keys()):
+        has, lacks = "the file", "the config makes none"
+        if name in expected:
+            has, lacks = "the config", "the file has none"
+        raise ValueError(f"{apart}: {name} is in {has}, {lacks}.")
+    wrong = [name for name in expected if expected[name].shape != saved[name].shape]
+    if wrong:
+        first = wrong[0]
+        raise ValueError(
+            f"{apart}: {first} is {shape_text(saved[first].shape)} in the file, "
+            f"{shape_text(expected[first].shape)} by the config."
+            f"{_suspects(config, expected, saved)}"
+        )
+
+
+def _suspects(
+    config: Seq2SeqConfig, expected: Mapping[str, Tensor], saved: Mapping[str, Tensor]
+) -> str:
+    """The fields of the config whose value is the size of an axis that is wrong."""
+    sizes = {
+        by_config
+        for name, tensor in expected.items()
+        if tensor.dim() == saved[name].dim()
+        for by_config, in_file in zip(tensor.shape, saved[name].shape, strict=True)
+        if by_config != in_file
+    }
+    fields = [
+        f"{name}={value}"
+        for name, value in config.to_json().items()
+        if name.endswith(("_dim", "_size")) and value in sizes
+    ]
+    return f" Look at {' and '.join(fields)} in config.json." if fields else ""

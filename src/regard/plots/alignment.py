@@ -4,6 +4,7 @@ figure = alignment(weights, source=["k", "a", "t"], target=["K", "AE", "T"])
 save(figure, "cat.png")
 """
 
+import errno
 import os
 import secrets
 from collections.abc import Sequence
@@ -112,18 +113,8 @@ def save(figure: "Figure", path: str | os.PathLike[str], *, dpi: int = 160) -> N
     The file appears whole or not at all: it is written beside its place and renamed.
     """
     path = Path(path)
-    kinds = figure.canvas.get_supported_filetypes()
+    check_path(path, "plots.save")
     kind = path.suffix.lower().removeprefix(".")
-    if kind not in kinds:
-        raise ValueError(
-            f"plots.save: {str(path)!r} ends with {path.suffix!r}. The ending chooses the kind of "
-            f"file. Use one of {', '.join('.' + known for known in sorted(kinds))}."
-        )
-    if not path.parent.is_dir():
-        raise ValueError(
-            f"plots.save: {str(path)!r} is to be in the directory {str(path.parent)!r}, which does "
-            "not exist. Directories are not made here. Make it first, or choose another."
-        )
     beside = path.with_name(f".{path.stem}.{secrets.token_hex(4)}.{kind}")
     try:
         figure.savefig(beside, format=kind, dpi=dpi)
@@ -134,6 +125,32 @@ def save(figure: "Figure", path: str | os.PathLike[str], *, dpi: int = 160) -> N
         raise OSError(error.errno, error.strerror, str(path)) from error  # not a name that is gone
     finally:
         beside.unlink(missing_ok=True)
+
+
+def check_path(path: Path, caller: str) -> None:
+    """Refuse a path at which no figure can be saved, before there is one.
+
+    Raises:
+        ValueError: its ending is not that of a kind of figure, or its directory does not exist.
+        IsADirectoryError: it is a directory.
+    """
+    _require_matplotlib(caller)
+    from matplotlib.backend_bases import FigureCanvasBase
+
+    kinds = FigureCanvasBase.get_supported_filetypes()
+    if path.suffix.lower().removeprefix(".") not in kinds:
+        ending = f"ends with {path.suffix!r}" if path.suffix else "has no ending"
+        raise ValueError(
+            f"{caller}: {str(path)!r} {ending}. The ending chooses the kind of file. Use one of "
+            f"{', '.join('.' + known for known in sorted(kinds))}."
+        )
+    if not path.parent.is_dir():
+        raise ValueError(
+            f"{caller}: {str(path)!r} is to be in the directory {str(path.parent)!r}, which does "
+            "not exist. Directories are not made here. Make it first, or choose another."
+        )
+    if path.is_dir():
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
 
 
 def _require_matplotlib(caller: str) -> None:

@@ -1,5 +1,6 @@
 """From strings to strings: batches of sources through a translator, order kept."""
 
+import reprlib
 from collections.abc import Sequence
 from itertools import chain, groupby
 from typing import NamedTuple
@@ -7,6 +8,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from regard.core.sizes import check_sizes
 from regard.kernels import Workers
 from regard.models import Translator
 from regard.search.greedy import greedy
@@ -46,17 +48,17 @@ def predict(
         need_weights: also return alignments.
         workers: decode batches on several cores at once.
 
+    Raises:
+        TypeError: not a translator, not a list of strings, or a batch size that is no whole number.
+        ValueError: a batch size below 1.
+
     >>> from regard.models import Side, Translator
     >>> sides = Side.build("characters", ["abc"]), Side.build("characters", ["xyz"])
     >>> translator = Translator.fresh(*sides, hidden_dim=8)
     >>> [prediction.source for prediction in predict(translator, ["cab", "a"])]
     ['cab', 'a']
     """
-    if isinstance(sources, str):
-        raise TypeError(
-            f"predict: sources is the string {sources[:40]!r}. It is a list of strings, one per "
-            "prediction. Write [source] for a single one."
-        )
+    _check(translator, sources, batch_size)
     tokenized = [translator.source.tokenizer.tokenize(source) for source in sources]
     by_length = sorted(range(len(sources)), key=lambda index: len(tokenized[index]))
     batches = [
@@ -73,6 +75,32 @@ def predict(
     found = (workers or Workers(1)).map(decode, batches)
     predictions = dict(zip(chain(*batches), chain(*found), strict=True))
     return [predictions[index] for index in range(len(sources))]
+
+
+def _check(translator: object, sources: object, batch_size: object) -> None:
+    if not isinstance(translator, Translator):
+        raise TypeError(
+            f"predict: translator is a {type(translator).__name__}. It must be a Translator. "
+            "Write predict(Translator.from_pretrained(folder), sources) for a saved one."
+        )
+    if isinstance(sources, str | bytes) or not isinstance(sources, Sequence):
+        what = (
+            f"the string {sources[:40]!r}"
+            if isinstance(sources, str)
+            else f"a {type(sources).__name__}"
+        )
+        raise TypeError(
+            f"predict: sources is {what}. It is a list of strings, one per prediction. "
+            "Write [source] for a single one, list(sources) for what is no list yet."
+        )
+    for index, source in enumerate(sources):
+        if not isinstance(source, str):
+            raise TypeError(
+                f"predict: sources[{index}] is {reprlib.repr(source)}, "
+                f"{type(source).__name__}. Each source is a string. Decode bytes, and leave out "
+                "what is missing."
+            )
+    check_sizes("predict", batch_size=batch_size)
 
 
 @torch.inference_mode()

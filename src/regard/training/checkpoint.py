@@ -45,6 +45,12 @@ def check_there(path: Path) -> None:
     Raises:
         ModelFolderError: there is no checkpoint.
     """
+    if (path.parent / "model.safetensors").exists() and not path.exists():
+        raise ModelFolderError(
+            f"the training in {path.parent} is finished: it left a model and nothing to resume. "
+            "Use that model, or train another with --overwrite, or in another folder, in place of "
+            "--resume."
+        )
     if not path.is_file():
         raise ModelFolderError(
             f"{path} does not exist: there is no unfinished training to resume in {path.parent}. "

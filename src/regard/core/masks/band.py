@@ -83,6 +83,14 @@ class Band(Mask):
                 return _keys(key_len, device) < first
         return None
 
+    def _all_see(self, query_len: int, key_len: int) -> bool:
+        if torch.compiler.is_compiling():  # a compiled graph is for any lengths
+            return False
+        first = self.offset(query_len, key_len)
+        return (self.after is None or first + self.after >= 0) and (
+            self.before is None or first + query_len - 1 - self.before < key_len
+        )
+
     def _places(self, query_len: int, key_len: int, device: torch.device) -> Tensor:
         places = torch.arange(query_len, device=device) + self.offset(query_len, key_len)
         return places[None, None]

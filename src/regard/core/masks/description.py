@@ -88,12 +88,16 @@ class Description(ABC):
 
     def blind_queries(
         self, scores_shape: Sequence[int], device: torch.device
-    ) -> Bool[Tensor, "*lead query"]:
+    ) -> Bool[Tensor, "*lead query"] | None:
         """True for queries that may attend to nothing, with size-1 axes wherever one serves all.
+
+        None if it is known without looking that each may attend to something.
 
         Raises:
             ValueError: the mask does not fit, or could be read in two ways.
         """
+        if self._all_see(*self._fit(scores_shape)):
+            return None
         intervals = self.intervals(scores_shape, device)
         if intervals is not None:
             return intervals.start >= intervals.stop
@@ -180,6 +184,10 @@ class Description(ABC):
     ) -> Bool[Tensor, "batch heads key"] | None:
         """``unseen_keys`` with three axes, for one query or more."""
         return ~self._grid(query_len, key_len, device).any(dim=-2)
+
+    def _all_see(self, query_len: int, key_len: int) -> bool:
+        """Whether it is known, and cheap to know, that each query may attend to some key."""
+        return False
 
     def _num_visible(self, query_len: int, key_len: int) -> tuple[int, int]:
         """How many pairs may attend, of how many, in any sample that has its visible share."""

@@ -93,6 +93,9 @@ class Lengths(Mask):
         shortest, longest = torch.aminmax(self.key_lens)
         return int(shortest), int(longest)
 
+    def _all_see(self, query_len: int, key_len: int) -> bool:
+        return readable(self.key_lens) and self._extremes[0] > 0
+
     @property
     def _alike(self) -> bool:
         return self.key_lens.dim() == 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, TypeAlias
+from typing import Literal, NoReturn, TypeAlias
 
 from jaxtyping import Bool, Shaped
 from torch import Tensor
@@ -183,12 +183,12 @@ class Mask(Description):
     def __and__(self, other: Mask | Bool[Tensor, "..."]) -> Mask:
         from regard.core.masks.algebra import Both
 
-        return Both(self, as_mask(other))
+        return Both(self, _operand(other, "&"))
 
     def __or__(self, other: Mask | Bool[Tensor, "..."]) -> Mask:
         from regard.core.masks.algebra import Either
 
-        return Either(self, as_mask(other))
+        return Either(self, _operand(other, "|"))
 
     def __invert__(self) -> Mask:
         from regard.core.masks.algebra import Opposite
@@ -197,6 +197,12 @@ class Mask(Description):
 
     __rand__ = __and__
     __ror__ = __or__
+
+    def __bool__(self) -> NoReturn:
+        raise TypeError(
+            f"{self} has no truth value: `and`, `or` and `not` would take one mask and drop the "
+            "other. Combine masks with &, | and ~; whether there is one is `mask is not None`."
+        )
 
     @property
     def parts(self) -> tuple[Mask, ...]:
@@ -218,4 +224,14 @@ def as_mask(may_attend: Mask | Shaped[Tensor, "..."]) -> Mask:
     raise TypeError(
         f"may_attend is a {type(may_attend).__name__}. It must be a Mask or a bool tensor whose "
         "True means 'may attend'. Use Mask.lengths(...), Mask.causal() or Mask.dense(...)."
+    )
+
+
+def _operand(other: Mask | Shaped[Tensor, "..."], sign: str) -> Mask:
+    if isinstance(other, Mask | Tensor):
+        return as_mask(other)
+    raise TypeError(
+        f"Mask {sign} {type(other).__name__}: both sides of {sign} must be a Mask, or a bool "
+        "tensor whose True means 'may attend'. Use Mask.lengths(...), Mask.causal() or "
+        "Mask.dense(...)."
     )

@@ -31,8 +31,8 @@ class PreparedKey:
     """Dtype of the keys that were prepared; half precision is projected, and held, in float32."""
     may_attend: Mask | None = None
     """The mask they were prepared with: what it hides from every query is zeros already."""
-    kept: dict[str, Tensor] = field(default_factory=dict, init=False, repr=False)
-    """What a kernel made of them at the first call, for the next ones."""
+    kept: dict[str, tuple[int, Tensor]] = field(default_factory=dict, init=False, repr=False)
+    """What a kernel made of them at the first call, for the next ones, and of which version."""
 
     @property
     def shape(self) -> torch.Size:

@@ -23,7 +23,8 @@ class Score(nn.Module, ABC):
     A subclass writes three short methods; keys that a query need not change with go into
     ``project_key``. Kernels call ``compare`` on some queries and some keys at a time, and again to
     differentiate it, so a score follows from its own query and key, and all that is learned is a
-    parameter.
+    parameter. Half precision comes to all three in float32: give a parameter the dtype of what it
+    meets, as in ``x @ self.weight.to(x.dtype)``.
     """
 
     query_dim: int | None = None

@@ -1,9 +1,10 @@
 """Weights of the additive score, row by row, in numba loops.
 
-    tanh(a + b) = 1 − 2 / (1 + e^2a e^2b)
+    tanh(a + b) / 2 = 1/2 − 1 / (1 + e^2a e^2b)
 
 so with e^2a and e^2b computed once a position, each (query, key, channel) costs a product, a sum
-and half a division: x/m + y/n = (x n + y m) / (m n). Nothing of their number is ever stored.
+and half a division: x/m + y/n = (x n + y m) / (m n). Nothing of their number is ever stored. The
+1/2 is taken off within each fraction: sums of small numbers lose less to rounding.
 
 Keys lie in blocks of ``width`` of them, channel by channel. A block stays in the first cache while
 a group of queries passes over it, and a vector register holds the sums of as many keys.
@@ -13,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from regard.kernels.additive_cpu.exponential import clipped, exponential, inlined, jit
+from regard.kernels.additive_cpu.exponential import clipped, exponential, inlined, jit, tangent
 
 CLIP = 80.0
 """Of a key's 2b. Beside |2a| <= LIMIT, what is cut off is a tanh of ±1 to rounding."""
@@ -23,6 +24,9 @@ CAP = 2.0**60
 """Of e^2a e^2b: its reciprocal is 0 to rounding, and the product of two is finite."""
 LEAST = -87.0
 """Of a score below its row's largest: what weighs less than e^-87 weighs 0."""
+NORM = 32.0
+"""Of v. An exponential's rounding, 1e-7, is that of a score too, times v's norm: beyond, scores are
+computed more exactly, and more slowly."""
 SMALL = 60.0
 """A score whose exponential no sum overflows, nor loses in another's rounding to 0."""
 GROUP = 16
@@ -73,8 +77,9 @@ def exponents(query: Any, into: Any) -> bool:
 
 @inlined
 def _sums(query: Any, blocks: Any, v: Any, sums: Any, low: int, high: int, width: int) -> None:
-    """Σ_c v_c / (1 + e^2a e^2b) of a group of queries with the blocks that hold low..high."""
+    """Σ_c v_c (1 / (1 + e^2a e^2b) − 1/2) of a group of queries with the blocks of low..high."""
     one, zero, cap = sums.dtype.type(1), sums.dtype.type(0), sums.dtype.type(CAP)
+    half = sums.dtype.type(0.5)
     total = np.empty(width, sums.dtype)
     for block in range(low // width, (high + width - 1) // width):
         keys = blocks[block]
@@ -85,6 +90,7 @@ def _sums(query: Any, blocks: Any, v: Any, sums: Any, low: int, high: int, width
             for c in range(0, query.shape[1], 4):
                 e0, e1, e2, e3 = query[q, c], query[q, c + 1], query[q, c + 2], query[q, c + 3]
                 v0, v1, v2, v3 = v[c], v[c + 1], v[c + 2], v[c + 3]
+                half01, half23 = half * (v0 + v1), half * (v2 + v3)
                 for k in range(width):
                     x0, x1 = e0 * keys[c, k], e1 * keys[c + 1, k]
                     x2, x3 = e2 * keys[c + 2, k], e3 * keys[c + 3, k]
@@ -92,7 +98,10 @@ def _sums(query: Any, blocks: Any, v: Any, sums: Any, low: int, high: int, width
                     x1 = one + (cap if x1 > cap else x1)
                     x2 = one + (cap if x2 > cap else x2)
                     x3 = one + (cap if x3 > cap else x3)
-                    total[k] += (v0 * x1 + v1 * x0) / (x0 * x1) + (v2 * x3 + v3 * x2) / (x2 * x3)
+                    x01, x23 = x0 * x1, x2 * x3
+                    total[k] += (v0 * x1 + v1 * x0 - half01 * x01) / x01 + (
+                        v2 * x3 + v3 * x2 - half23 * x23
+                    ) / x23
             for k in range(real_keys):
                 sums[q, block * width + k] = total[k]
 
@@ -114,22 +123,23 @@ def _sums_64(query: Any, blocks: Any, v: Any, sums: Any, low: int, high: int) ->
 
 @jit
 def _direct_sums(query: Any, key: Any, v: Any, sums: Any, low: int, high: int) -> None:
-    """The same of one query, however large, from its a + b."""
+    """The same of one query, however large, by the tanh of each a + b."""
     real = sums.dtype.type
-    one, two, clip = real(1), real(2), real(CLIP)
+    half = real(0.5)
     for k in range(low, high):
+        row = key[k]
         total = real(0)
         for c in range(query.shape[0]):
-            total += v[c] / (one + exponential(clipped(two * (query[c] + key[k, c]), clip)))
-        sums[k] = total
+            total += v[c] * tangent(query[c] + row[c])
+        sums[k] = -half * total
 
 
 @jit
-def _softmax(row: Any, low: int, high: int, constant: Any, bound: Any) -> float:
+def _softmax(row: Any, low: int, high: int, bound: Any) -> float:
     """From sums, inf where hidden, to weights, in place; gives the logsumexp of the scores.
 
-    These are ``constant - 2 sums``, and of at most ``bound``, plus or minus: where it is small, no
-    largest score need be found.
+    These are ``-2 sums``, and of at most ``bound``, plus or minus: where it is small, no largest
+    score need be found.
     """
     real = row.dtype.type
     zero, two, least, lowest = real(0), real(2), real(LEAST), real(-np.inf)
@@ -140,12 +150,12 @@ def _softmax(row: Any, low: int, high: int, constant: Any, bound: Any) -> float:
     if not bound <= real(SMALL):
         top = lowest
         for k in range(seen.size):
-            score = constant - two * seen[k]
+            score = -two * seen[k]
             top = score if score > top else top
         top = zero if top == lowest else top
     total = zero
     for k in range(seen.size):
-        below = constant - two * seen[k] - top
+        below = -two * seen[k] - top
         weight = exponential(least if below < least else below)
         weight = zero if below < least else weight
         seen[k] = weight
@@ -203,10 +213,11 @@ def weigh(
     for n in range(examples[0], examples[1]):
         batch, head = n // heads, n % heads
         scoring, of_example = v[head % v.shape[0]], weights[n - examples[0]]
-        constant, bound = real(0), real(0)
+        bound, square = real(0), real(0)
         for c in range(scoring.size):
-            constant += scoring[c]
             bound += abs(scoring[c])
+            square += scoring[c] * scoring[c]
+        is_exact = not square <= real(NORM) * real(NORM)
         for start in range(rows[0], rows[1], GROUP):
             stop = min(start + GROUP, rows[1])
             low, high = key_len, 0
@@ -214,7 +225,7 @@ def weigh(
                 if first[batch, head, q] < last[batch, head, q]:
                     low = min(low, first[batch, head, q])
                     high = max(high, last[batch, head, q])
-                fits[q - start] = exponents(query[n, q], powers[q - start, :dim])
+                fits[q - start] = exponents(query[n, q], powers[q - start, :dim]) and not is_exact
             sums = of_example[start - rows[0] : stop - rows[0]]
             group = powers[: stop - start]
             if low < high:
@@ -234,4 +245,4 @@ def weigh(
                 if grid.size:
                     cells = grid[batch % grid.shape[0], head % grid.shape[1], q % grid.shape[2]]
                     _hide(row[low:high], cells[low:high])
-                lse[n, q] = _softmax(row, low, high, constant, bound)
+                lse[n, q] = _softmax(row, low, high, bound)

@@ -71,7 +71,7 @@ def additive_attention(
     may_attend: Mask | None = None,
     dropout_p: float = 0.0,
     need_weights: bool = False,
-    kept: dict[str, Tensor] | None = None,
+    kept: dict[str, tuple[int, Tensor]] | None = None,
 ) -> Attended:
     """Attention of projected queries and keys, with lse.
 
@@ -80,29 +80,34 @@ def additive_attention(
         v: ``(attn_dim,)`` or ``(heads, attn_dim)``.
         kept: where what was made of the key is found, or put.
     """
-    from regard.kernels.additive_cpu.operators import additive_attend, additive_blocks
+    from regard.kernels.additive_cpu.operators import additive_attend
 
     scores_shape = (*query.shape[:-1], key.shape[-2])
-    if kept is None or torch.compiler.is_compiling():
-        blocks = additive_blocks(key.detach())
-    elif "additive_cpu" in kept:
-        blocks = kept["additive_cpu"]
-    else:
-        with torch.inference_mode(False):  # the next call may be one that has gradients
-            blocks = kept["additive_cpu"] = additive_blocks(key.detach())
     keeps_weights = need_weights or (torch.is_grad_enabled() and math.prod(scores_shape) <= KEPT)
     context, weights, lse = additive_attend(
         query,
         key,
         v if v.dim() == 2 else v[None],
         value,
-        blocks,
+        _blocks(key, kept),
         *visible(may_attend, scores_shape),
         draw_seed() if dropout_p > 0.0 else _NO_SEED,
         dropout_p,
         keeps_weights,
     )
     return Attended(context, weights if need_weights else None, lse)
+
+
+def _blocks(key: Tensor, kept: dict[str, tuple[int, Tensor]] | None) -> Tensor:
+    from regard.kernels.additive_cpu.operators import additive_blocks
+
+    if kept is None or torch.compiler.is_compiling():
+        return additive_blocks(key.detach())
+    version = -1 if key.is_inference() else key._version  # it may be changed in place
+    if kept.get("additive_cpu", (None,))[0] != version:
+        with torch.inference_mode(False):  # the next call may be one that has gradients
+            kept["additive_cpu"] = version, additive_blocks(key.detach())
+    return kept["additive_cpu"][1]
 
 
 def _refusals(request: Request) -> list[str]:
@@ -121,10 +126,12 @@ def _refusals(request: Request) -> list[str]:
 
 
 def _does_not_pay(request: Request) -> list[str]:
-    work = math.prod(request.query_shape[:-1]) * request.key_shape[-2] * request.key_shape[-1]
-    if request.need_grad and request.query_shape[-2] == 1 and work < 2**19:
-        return ["one query and few keys, to be differentiated: plain operations are as fast"]
-    return []
+    pairs = math.prod(request.query_shape[:-1]) * request.key_shape[-2]
+    work = pairs * (request.attn_dim or request.key_shape[-1])
+    pays_from = 2**19 if request.need_grad and request.query_shape[-2] == 1 else 2**15
+    if work >= pays_from:
+        return []
+    return [f"batch x query x key x width is {work:,}, and it pays from {pays_from:,}"]
 
 
 ADDITIVE_CPU = Kernel(

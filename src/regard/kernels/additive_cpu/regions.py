@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
-from threading import Barrier
+from threading import Barrier, main_thread
 from typing import NamedTuple
 
 import torch
@@ -70,8 +70,9 @@ def at_once(function: Callable[[Region], None], some: list[Region]) -> None:
     Torch's own threads spin for milliseconds after each of its operations, on the cores that these
     need: so what comes between loops is computed here as well.
     """
-    if len(some) == 1:
-        function(some[0])
+    if len(some) == 1 or not main_thread().is_alive():  # then no pool takes anything any more
+        for region in some:
+            function(region)
         return
     is_inference = torch.is_inference_mode_enabled()
 

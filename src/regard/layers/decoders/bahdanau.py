@@ -7,7 +7,15 @@ from torch import Tensor, nn
 from regard.core.scores import Additive, Score
 from regard.kernels.dispatch import attend
 from regard.kernels.recurrent_additive import recurrent_additive
+from regard.layers.borders import check_recurrent, check_switches
 from regard.layers.cells import ContextCells
+from regard.layers.decoders.borders import (
+    check_encoded,
+    check_score,
+    check_step,
+    check_target,
+    embed,
+)
 from regard.layers.decoders.decoder import (
     Decoded,
     Decoder,
@@ -38,6 +46,11 @@ class BahdanauDecoder(Decoder):
             as :class:`FixedContextDecoder` does, which is not in the paper: attention says what is
             here, the summary what the whole was.
 
+    Raises:
+        TypeError: a size that is no whole number, a dropout that is no number, no score, or no
+            switch.
+        ValueError: a number out of its range, an unknown cell, or a score for other widths.
+
     >>> from regard import scores
     >>> from regard.layers import RecurrentEncoder
     >>> encoder = RecurrentEncoder(vocab_size=10, embed_dim=4, hidden_dim=3)
@@ -62,6 +75,19 @@ class BahdanauDecoder(Decoder):
         source_summary: bool = False,
     ) -> None:
         super().__init__()
+        check_recurrent(
+            self._name,
+            vocab_size=vocab_size,
+            embed_dim=embed_dim,
+            hidden_dim=hidden_dim,
+            state_dim=state_dim,
+            num_layers=num_layers,
+            cell=cell,
+            dropout=dropout,
+        )
+        check_switches(self._name, source_summary=source_summary)
+        check_score(score, hidden_dim=hidden_dim, state_dim=state_dim, caller=self._name)
+        self.state_dim = state_dim
         self.source_summary = source_summary
         summary_dim = state_dim if source_summary else None
         self.embedding = nn.Embedding(vocab_size, embed_dim)
@@ -90,6 +116,7 @@ class BahdanauDecoder(Decoder):
 
     def begin(self, encoded: Encoded) -> DecoderState:
         """The initial hidden state, and the encoder's states prepared once for every step."""
+        check_encoded(encoded, state_dim=self.state_dim, caller=self._name)
         return DecoderState(
             hidden=self.initial(encoded.final),
             value=encoded.states,
@@ -102,7 +129,8 @@ class BahdanauDecoder(Decoder):
         self, tokens: Int[Tensor, " batch"], state: DecoderState, *, need_weights: bool = False
     ) -> Step:
         """Read one token per example and predict the next."""
-        embedded = self.dropout(self.embedding(tokens))
+        check_step(tokens, state, caller=self._name)
+        embedded = self.dropout(embed(self.embedding, tokens, caller=self._name))
         context, weights, state = self._advance(
             self.cells.project_inputs(embedded, state.summary), state, need_weights
         )
@@ -117,8 +145,9 @@ class BahdanauDecoder(Decoder):
         need_weights: bool = False,
     ) -> Decoded:
         """Read whole targets: only what depends on the step before stays inside the loop."""
-        embedded = self.dropout(self.embedding(tokens))
         state = self.begin(encoded)
+        check_target(tokens, encoded, caller=self._name)
+        embedded = self.dropout(embed(self.embedding, tokens, caller=self._name))
         summary = None if state.summary is None else state.summary[:, None]
         read = self._read_in_one_node if self._is_classical() else self._read_step_by_step
         projected = self.cells.project_inputs(embedded, summary)

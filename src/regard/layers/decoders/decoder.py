@@ -54,15 +54,30 @@ class Decoder(nn.Module, ABC):
     token before the one predicted at t.
     """
 
+    @property
+    def _name(self) -> str:
+        """Who speaks in errors."""
+        return type(self).__name__
+
     @abstractmethod
     def begin(self, encoded: Encoded) -> DecoderState:
-        """The state before the first step."""
+        """The state before the first step.
+
+        Raises:
+            TypeError: not an ``Encoded``.
+            ValueError: states of another width than the decoder was built for.
+        """
 
     @abstractmethod
     def step(
         self, tokens: Int[Tensor, " batch"], state: DecoderState, *, need_weights: bool = False
     ) -> Step:
-        """Read one token per example and predict the next."""
+        """Read one token per example and predict the next.
+
+        Raises:
+            TypeError: not a ``DecoderState``, or not a tensor of whole numbers.
+            ValueError: shapes that do not fit, or an id that is not the vocabulary's.
+        """
 
     @abstractmethod
     def forward(
@@ -72,7 +87,11 @@ class Decoder(nn.Module, ABC):
         *,
         need_weights: bool = False,
     ) -> Decoded:
-        """Read whole targets."""
+        """Read whole targets.
+
+        Raises:
+            TypeError, ValueError: as :meth:`begin` and :meth:`step`; an empty target.
+        """
 
 
 class InitialState(nn.Module):

@@ -4,6 +4,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from regard.layers.borders import check_recurrent
+from regard.layers.decoders.borders import check_encoded, check_step, check_target, embed
 from regard.layers.decoders.decoder import (
     Decoded,
     Decoder,
@@ -27,6 +29,10 @@ class FixedContextDecoder(Decoder):
         vocab_size, embed_dim, hidden_dim, num_layers, cell, dropout: of the decoder.
         state_dim: width of the encoder's states.
 
+    Raises:
+        TypeError: a size that is no whole number, a dropout that is no number.
+        ValueError: a number out of its range, an unknown cell.
+
     >>> from regard.layers import RecurrentEncoder
     >>> encoder = RecurrentEncoder(vocab_size=10, embed_dim=4, hidden_dim=3)
     >>> decoder = FixedContextDecoder(vocab_size=9, embed_dim=4, hidden_dim=5, state_dim=6)
@@ -47,6 +53,17 @@ class FixedContextDecoder(Decoder):
         dropout: float = 0.0,
     ) -> None:
         super().__init__()
+        check_recurrent(
+            self._name,
+            vocab_size=vocab_size,
+            embed_dim=embed_dim,
+            hidden_dim=hidden_dim,
+            state_dim=state_dim,
+            num_layers=num_layers,
+            cell=cell,
+            dropout=dropout,
+        )
+        self.state_dim = state_dim
         self.embedding = nn.Embedding(vocab_size, embed_dim)
         self.dropout = LockedDropout(dropout)
         self.initial = InitialState(
@@ -69,6 +86,7 @@ class FixedContextDecoder(Decoder):
 
     def begin(self, encoded: Encoded) -> DecoderState:
         """The initial hidden state, and the fixed context: the summary."""
+        check_encoded(encoded, state_dim=self.state_dim, caller=self._name)
         return DecoderState(
             hidden=self.initial(encoded.final),
             value=encoded.states,
@@ -81,6 +99,7 @@ class FixedContextDecoder(Decoder):
         self, tokens: Int[Tensor, " batch"], state: DecoderState, *, need_weights: bool = False
     ) -> Step:
         """Read one token per example and predict the next. There are no weights to return."""
+        check_step(tokens, state, caller=self._name)
         logits, state = self._read(tokens[:, None], state)
         return Step(logits.squeeze(1), None, state)
 
@@ -92,13 +111,15 @@ class FixedContextDecoder(Decoder):
         need_weights: bool = False,
     ) -> Decoded:
         """Read whole targets. There are no weights to return."""
-        logits, _ = self._read(tokens, self.begin(encoded))
+        state = self.begin(encoded)
+        check_target(tokens, encoded, caller=self._name)
+        logits, _ = self._read(tokens, state)
         return Decoded(logits, None)
 
     def _read(
         self, tokens: Int[Tensor, "batch target_len"], state: DecoderState
     ) -> tuple[Float[Tensor, "batch target_len vocab"], DecoderState]:
-        embedded = self.dropout(self.embedding(tokens))
+        embedded = self.dropout(embed(self.embedding, tokens, caller=self._name))
         assert state.summary is not None
         context = state.summary[:, None].expand(-1, tokens.shape[1], -1)
         outputs, hidden = self.recurrence(torch.cat([embedded, context], dim=-1), state.hidden)

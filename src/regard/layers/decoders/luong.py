@@ -6,6 +6,14 @@ from torch import Tensor, nn
 
 from regard.core.scores import Score
 from regard.kernels.dispatch import attend
+from regard.layers.borders import check_recurrent, check_switches
+from regard.layers.decoders.borders import (
+    check_encoded,
+    check_score,
+    check_step,
+    check_target,
+    embed,
+)
 from regard.layers.decoders.decoder import Decoded, Decoder, DecoderState, InitialState, Step
 from regard.layers.dropout import LockedDropout
 from regard.layers.encoder import Encoded
@@ -32,6 +40,11 @@ class LuongDecoder(Decoder):
             :class:`FixedContextDecoder` does, which is not in the paper: attention says what is
             here, the summary what the whole was.
 
+    Raises:
+        TypeError: a size that is no whole number, a dropout that is no number, no score, or no
+            switch.
+        ValueError: a number out of its range, an unknown cell, or a score for other widths.
+
     >>> from regard import scores
     >>> from regard.layers import RecurrentEncoder
     >>> encoder = RecurrentEncoder(vocab_size=10, embed_dim=4, hidden_dim=3)
@@ -57,6 +70,19 @@ class LuongDecoder(Decoder):
         source_summary: bool = False,
     ) -> None:
         super().__init__()
+        check_recurrent(
+            self._name,
+            vocab_size=vocab_size,
+            embed_dim=embed_dim,
+            hidden_dim=hidden_dim,
+            state_dim=state_dim,
+            num_layers=num_layers,
+            cell=cell,
+            dropout=dropout,
+        )
+        check_switches(self._name, input_feeding=input_feeding, source_summary=source_summary)
+        check_score(score, hidden_dim=hidden_dim, state_dim=state_dim, caller=self._name)
+        self.state_dim = state_dim
         self.hidden_dim = hidden_dim
         self.input_feeding, self.source_summary = input_feeding, source_summary
         self.embedding = nn.Embedding(vocab_size, embed_dim)
@@ -79,6 +105,7 @@ class LuongDecoder(Decoder):
 
     def begin(self, encoded: Encoded) -> DecoderState:
         """The initial hidden state, and the encoder's states prepared once for every step."""
+        check_encoded(encoded, state_dim=self.state_dim, caller=self._name)
         carried = encoded.states.new_zeros(encoded.states.shape[0], self.hidden_dim)
         return DecoderState(
             hidden=self.initial(encoded.final),
@@ -93,7 +120,8 @@ class LuongDecoder(Decoder):
         self, tokens: Int[Tensor, " batch"], state: DecoderState, *, need_weights: bool = False
     ) -> Step:
         """Read one token per example and predict the next."""
-        embedded = self.dropout(self.embedding(tokens[:, None]))
+        check_step(tokens, state, caller=self._name)
+        embedded = self.dropout(embed(self.embedding, tokens[:, None], caller=self._name))
         attentional, weights, state = self._read(embedded, state, need_weights)
         logits = self.to_logits(self.dropout(attentional)).squeeze(1)
         return Step(logits, None if weights is None else weights.squeeze(1), state)
@@ -106,8 +134,9 @@ class LuongDecoder(Decoder):
         need_weights: bool = False,
     ) -> Decoded:
         """Read whole targets, in one call unless input feeding ties each step to the last."""
-        embedded = self.dropout(self.embedding(tokens))
         state = self.begin(encoded)
+        check_target(tokens, encoded, caller=self._name)
+        embedded = self.dropout(embed(self.embedding, tokens, caller=self._name))
         pieces = embedded.split(1, dim=1) if self.input_feeding else (embedded,)
         attentionals, weights = [], []
         for piece in pieces:
