@@ -120,12 +120,14 @@ def _refusals(request: Request) -> list[str]:
         refused.append(f"it normalizes by softmax, not by {request.normalize}")
     if request.is_transformed:
         refused.append("torch.func and forward mode cannot transform it")
-    if 0 in (*request.query_shape, *request.key_shape, *request.value_shape):
-        refused.append("an axis is empty")
+    if torch.compiler.is_exporting():
+        refused.append("what is exported is made of torch's own operations")
     return refused
 
 
 def _does_not_pay(request: Request) -> list[str]:
+    if torch.compiler.is_compiling():  # a compiled graph is for any sizes
+        return []
     pairs = math.prod(request.query_shape[:-1]) * request.key_shape[-2]
     work = pairs * (request.attn_dim or request.key_shape[-1])
     pays_from = 2**19 if request.need_grad and request.query_shape[-2] == 1 else 2**15

@@ -55,6 +55,8 @@ def additive_blocks(key: Tensor) -> Tensor:
     """What the loops read of projected keys (batch, heads, key, dim): see ``forward.spread``."""
     examples = _examples(key)
     blocks = key.new_empty(_blocks_shape(key))
+    if not key.numel():
+        return blocks
     arrays = examples.numpy(), blocks.numpy()
 
     def piece(some: Region) -> None:
@@ -101,6 +103,9 @@ def additive_attend(
         first, last, query_ids, key_ids, grid: see ``Visible``.
         seed: of the dropout, which is none if ``dropout_p`` is 0.
     """
+    shape = (*query.shape[:-1], key.shape[-2])
+    if 0 in shape:
+        return _of_nothing(query, value, query.new_zeros(shape if keep_weights else 0))
     arrays = _arrays(query, key, blocks, v, Visible(first, last, query_ids, key_ids, grid))
     values, heads, key_len = _examples(value), *key.shape[1:3]
     num, query_len = arrays.query.shape[:2]
@@ -126,6 +131,12 @@ def additive_attend(
         _as_given(weights, query) if keep_weights else weights,
         _as_given(lse, query),
     )
+
+
+def _of_nothing(query: Tensor, value: Tensor, weights: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Where there are no queries or no keys."""
+    context = value.new_zeros(*query.shape[:-1], value.shape[-1])
+    return context, weights, query.new_full(query.shape[:-1], -torch.inf)
 
 
 @additive_attend.register_fake
@@ -193,6 +204,11 @@ def additive_attend_backward(
     lse_grad: Tensor,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Gradients of query, key, v and value. What is not kept, or not given, is an empty tensor."""
+    if 0 in (*query.shape[:-1], key.shape[-2]):
+        query_grad, key_grad, v_grad, value_grad = (
+            torch.zeros_like(given) for given in (query, key, v, value)
+        )
+        return query_grad, key_grad, v_grad, value_grad
     arrays = _arrays(query, key, blocks, v, Visible(first, last, query_ids, key_ids, grid))
     values, pulls = _examples(value), _examples(context_grad)
     heads, key_len = key.shape[1:3]

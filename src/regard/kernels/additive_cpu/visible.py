@@ -45,7 +45,7 @@ def visible(may_attend: Mask | None, scores_shape: Sequence[int]) -> Visible:
     )
     query_ids = key_ids = torch.zeros(batch, 0, dtype=torch.int64)
     grid = None
-    for part in () if may_attend is None else may_attend.parts:
+    for part in () if may_attend is None or 0 in scores_shape else may_attend.parts:
         found = part.intervals(scores_shape, device)
         if found is not None:
             keys = keys & found
