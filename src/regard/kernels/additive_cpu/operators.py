@@ -216,6 +216,7 @@ def additive_attend_backward(
     kept = _examples(weights) if weights.numel() else None
     weights_pulls = _examples(weights_grad) if weights_grad.numel() else None
     lse_pulls = _examples(lse_grad) if lse_grad.numel() else query.new_zeros(num, query_len)
+    lse = query.new_empty(num, query_len)  # comes with the weights where they are computed again
 
     shared = pieces(num, query_len, 2 * _work(arrays))
     # pieces of the same examples, in one list, add each to its own
@@ -233,9 +234,7 @@ def additive_attend_backward(
             examples, rows = region.place
             if kept is None:
                 part = query.new_empty(*region.shape, key_len)
-                forward.weigh(
-                    *arrays, *region, part.numpy(), query.new_empty(num, query_len).numpy()
-                )
+                forward.weigh(*arrays, *region, part.numpy(), lse.numpy())
             else:
                 part = kept[region.place]
             slopes, dropped = torch.zeros_like(part), part
