@@ -8,7 +8,7 @@ from regard.core.axes import check_bias, check_inputs
 from regard.core.masks import Mask, as_mask
 from regard.core.normalizers import NORMALIZERS
 from regard.core.scores import PreparedKey, ScaledDot, Score
-from regard.core.transforms import is_transformed
+from regard.core.transforms import is_only_vmapped, is_transformed
 from regard.kernels.additive_cpu import ADDITIVE_CPU
 from regard.kernels.kernel import Kernel
 from regard.kernels.reference import REFERENCE
@@ -93,25 +93,7 @@ def attend(
     bias = None if bias is None else check_bias(bias, scores_shape)
     _check_choices(normalize, dropout_p)
 
-    request = Request(
-        query_shape=query.shape,
-        key_shape=key.shape,
-        value_shape=value.shape,
-        dtype=query.dtype,
-        device=query.device.type,
-        score=score_kind(score),
-        mask=None if mask is None else mask.kind,
-        attn_dim=getattr(score, "attn_dim", None),
-        normalize=normalize,
-        has_bias=bias is not None,
-        has_dropout=dropout_p > 0.0,
-        key_is_prepared=isinstance(key, PreparedKey),
-        need_weights=need_weights,
-        need_lse=need_lse,
-        need_grad=torch.is_grad_enabled(),
-        is_transformed=is_transformed(),
-    )
-    attended = choose(request).run(
+    return attend_checked(
         query,
         key,
         value,
@@ -123,7 +105,55 @@ def attend(
         need_weights=need_weights,
         need_lse=need_lse,
     )
-    return attended if mask is None else without_blind(attended, mask, key.shape[-2])
+
+
+def attend_checked(
+    query: Tensor,
+    key: Tensor | PreparedKey,
+    value: Tensor,
+    *,
+    score: Score,
+    may_attend: Mask | None = None,
+    bias: Tensor | None = None,
+    normalize: str = "softmax",
+    dropout_p: float = 0.0,
+    need_weights: bool = False,
+    need_lse: bool = False,
+) -> Attended:
+    """``attend`` of what a layer has checked at its own border, as :func:`attend` does at its."""
+    transformed = is_transformed()
+    request = Request(
+        query_shape=query.shape,
+        key_shape=key.shape,
+        value_shape=value.shape,
+        dtype=query.dtype,
+        device=query.device.type,
+        score=score_kind(score),
+        mask=None if may_attend is None else may_attend.kind,
+        attn_dim=score.attn_dim,
+        normalize=normalize,
+        has_bias=bias is not None,
+        has_dropout=dropout_p > 0.0,
+        key_is_prepared=isinstance(key, PreparedKey),
+        need_weights=need_weights,
+        need_lse=need_lse,
+        need_grad=torch.is_grad_enabled(),
+        is_transformed=transformed,
+        is_only_vmapped=transformed and is_only_vmapped(),
+    )
+    attended = choose(request).run(
+        query,
+        key,
+        value,
+        score=score,
+        may_attend=may_attend,
+        bias=bias,
+        normalize=normalize,
+        dropout_p=dropout_p,
+        need_weights=need_weights,
+        need_lse=need_lse,
+    )
+    return attended if may_attend is None else without_blind(attended, may_attend, key.shape[-2])
 
 
 def choose(request: Request) -> Kernel:

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from regard.core.masks import Mask, as_mask
 from regard.core.scores import Score
 from regard.core.sizes import check_sizes
-from regard.kernels import attend
+from regard.kernels.dispatch import attend_checked
 from regard.layers.dropout import check_dropout
 from regard.layers.input_projections import InputProjections
 from regard.layers.junk import without_junk
@@ -178,7 +178,7 @@ class MultiHeadAttention(nn.Module):
         mask = None if may_attend is None else as_mask(may_attend)
         if mask is not None:
             query, key, value = without_junk(query, key, value, mask, self.num_heads)
-        context, weights, _ = attend(
+        context, weights, _ = attend_checked(
             *self.input_projections(query, key, value),
             score=self.score,
             may_attend=mask,

@@ -33,6 +33,8 @@ class Score(nn.Module, ABC):
     """Width of the keys it takes; None: the queries' own."""
     num_heads: int | None = None
     """With a number, each head has its own parameters and the heads axis must have this size."""
+    attn_dim: int | None = None
+    """Width inside, if there is one: the memory that comparing all pairs takes goes by it."""
 
     @abstractmethod
     def project_query(self, query: Float[Tensor, "*lead query query_dim"]) -> Tensor:
