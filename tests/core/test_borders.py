@@ -58,6 +58,26 @@ REFUSED = {
         TypeError,
         r"query is int64.*one floating-point dtype.*\.to\(torch.float32\)",
     ),
+    "eight bits": (
+        lambda: attend(*(t.to(torch.float8_e4m3fn) for t in (Q, K, V))),
+        TypeError,
+        r"query is float8_e4m3fn.*16 bits or more.*\.to\(torch.float32\)",
+    ),
+    "no keys to prepare": (
+        lambda: ADDITIVE.prepare(None),
+        TypeError,
+        "prepare: key is a NoneType. It must be a torch tensor",
+    ),
+    "whole numbers to prepare": (
+        lambda: scores.Dot().prepare(K.long()),
+        TypeError,
+        r"prepare: key \(2, 5, 4\) is int64.*\.to\(query.dtype\)",
+    ),
+    "lengths to prepare with": (
+        lambda: scores.Dot().prepare(K, [5, 3]),
+        TypeError,
+        "may_attend is a list. It must be a Mask",
+    ),
     "widths that a dot cannot compare": (
         lambda: attend(Q, torch.ones(2, 5, 8), V),
         ValueError,
@@ -237,8 +257,25 @@ def test_the_inputs_are_left_alone() -> None:
 
 def test_autocast_changes_nothing() -> None:
     score = scores.Additive(query_dim=4, key_dim=4, attn_dim=5)
+    generator = torch.Generator().manual_seed(0)
+    query, key, value = (torch.randn(t.shape, generator=generator) for t in (Q, K, V))
     with torch.autocast("cpu", dtype=torch.bfloat16):
-        inside = attend(Q, K, V, score=score, need_weights=True)
-        prepared = attend(Q, score.prepare(K), V, score=score, need_weights=True)
-    assert_close(inside, attend(Q, K, V, score=score, need_weights=True), rtol=0.0, atol=0.0)
-    assert_close(prepared, inside)
+        inside = attend(query, key, value, score=score, need_weights=True)
+        prepared = attend(query, score.prepare(key), value, score=score, need_weights=True)
+    outside = attend(query, key, value, score=score, need_weights=True)
+    assert_close(inside, outside, rtol=0.0, atol=0.0)
+    assert_close(prepared, outside)
+
+
+@pytest.mark.parametrize("name", ["additive", "concat", "dot", "general", "scaled_dot"])
+def test_shapes_are_worked_out_on_meta(name: str) -> None:
+    with torch.device("meta"):
+        score = scores.make_score(name, query_dim=4, key_dim=4)
+        query, key, value = (torch.empty_like(t, device="meta") for t in (Q, K, V))
+        lengths = torch.ones(2, dtype=torch.long)
+    for prepared in (key, score.prepare(key)):
+        attended = attend(
+            query, prepared, value, score=score, may_attend=Mask.lengths(lengths), need_weights=True
+        )
+        assert attended.context.is_meta
+        assert attended.context.shape == (2, 3, 6)

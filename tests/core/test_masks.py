@@ -251,6 +251,22 @@ REFUSED_WHEN_MADE: dict[str, tuple[Callable[[], Mask], type[Exception], str]] = 
         ValueError,
         r"after=-1. It counts keys, so it cannot be negative. Use 0",
     ),
+    "True for a key": (lambda: untyped.window(True, 0), TypeError, "before=True is a bool"),
+    "a window beyond any sequence": (
+        lambda: untyped.window(0, 2**63 - 1),
+        ValueError,
+        r"after=9223372036854775807. No sequence is that long. Give None",
+    ),
+    "a negative number of queries": (
+        lambda: untyped.causal().dense_for(-1, 5),
+        ValueError,
+        r"dense_for: query_len=-1. It counts positions.*Pass 0 or more",
+    ),
+    "half a number of keys": (
+        lambda: untyped.lengths([2]).dense_for(3, 2.5),
+        TypeError,
+        r"dense_for: key_len=2.5 is a float.*Pass an int",
+    ),
     "fractional ids": (
         lambda: untyped.segments(torch.ones(3)),
         TypeError,
@@ -292,6 +308,25 @@ def test_a_mask_is_refused_when_made_of(name: str, as_a_user: None) -> None:
     make, error, text = REFUSED_WHEN_MADE[name]
     with pytest.raises(error, match=text):
         make()
+
+
+def test_the_widest_window_hides_nothing() -> None:
+    assert shown(Mask.window(2**62, 2**62), 3, 3) == [[1, 1, 1]] * 3
+
+
+def test_masks_without_numbers_are_made_and_printed() -> None:
+    """On meta, where shapes are worked out before anything is computed."""
+    lengths = torch.tensor([2, 1], device="meta")
+    ones = torch.ones(2, 3, device="meta")
+    for mask in (
+        Mask.lengths(lengths),
+        Mask.dense(ones[:, None].bool()),
+        Mask.from_attention_mask(ones),
+        Mask.from_torch(key_padding_mask=ones - 1.0),
+        Mask.lengths(lengths) & Mask.causal("end"),
+    ):
+        assert repr(mask) == str(mask)
+        assert mask.grid_for((2, 4, 3), torch.device("meta")).shape[-1] == 3
 
 
 def dense(*shape: int) -> Mask:

@@ -166,6 +166,11 @@ REFUSED: dict[str, tuple[Callable[[], Mask], type[Exception], str]] = {
         ValueError,
         "num_heads=0",
     ),
+    "heads in words": (
+        lambda: Mask.from_torch(torch.zeros(6, 4, 5), num_heads="3"),  # type: ignore[arg-type]
+        TypeError,
+        "Mask.from_torch: num_heads='3' is a str",
+    ),
     "an attn_mask of four axes": (
         lambda: Mask.from_torch(torch.zeros(2, 3, 4, 5)),
         ValueError,

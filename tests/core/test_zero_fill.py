@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch.autograd import gradcheck, gradgradcheck
 
-from regard.core.zero_fill import may_hold_junk, zero_where
+from regard.core.zero_fill import are_tame, may_hold_junk, zero_where
 
 HIDDEN = torch.tensor([False, True, False])[:, None]  # of three rows
 
@@ -77,3 +77,19 @@ def test_one_sum_tells_what_may_hold_junk(junk: float) -> None:
     assert not may_hold_junk(tensor)
     tensor[2, 1] = junk
     assert may_hold_junk(tensor)
+
+
+@pytest.mark.parametrize("number", [0.0, 1e6, -1e6])
+def test_finite_and_small_numbers_are_tame(number: float) -> None:
+    tensor = torch.full((2, 3, 5), number)
+    assert are_tame(tensor, torch.ones(2), torch.empty(0))
+    assert are_tame(tensor.mT)  # not contiguous
+
+
+@pytest.mark.parametrize("number", [math.nan, math.inf, -math.inf, 1.1e6, -3e38])
+@pytest.mark.parametrize("place", [0, 7, -1])
+def test_one_number_that_a_product_may_not_meet_is_found(number: float, place: int) -> None:
+    tensor = torch.ones(2, 3, 5)
+    tensor.view(-1)[place] = number
+    assert not are_tame(torch.ones(2), tensor)
+    assert not are_tame(tensor.mT)

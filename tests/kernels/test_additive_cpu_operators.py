@@ -1,5 +1,6 @@
 """additive_cpu as operators of torch: derivatives, what torch checks, prepared keys, compile."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -88,11 +89,11 @@ def test_only_what_needs_a_gradient_gets_one() -> None:
 @pytest.mark.parametrize("keep_weights", [False, True])
 def test_torch_accepts_the_operators(kind: str, keep_weights: bool) -> None:
     query, key, value, v = small()
-    blocks = operators.additive_blocks(key.detach())
+    blocks = operators.additive_blocks(key.detach(), 3)
     seen = visible(MASKS[kind], (2, 2, 3, 5))
     seed = torch.tensor(3)
     given = query, key, v, value, blocks, *seen, seed, 0.25
-    torch.library.opcheck(operators.additive_blocks, (key.detach(),))
+    torch.library.opcheck(operators.additive_blocks, (key.detach(), 3))
     torch.library.opcheck(operators.additive_attend, (*given, keep_weights))
 
     outputs = operators.additive_attend(*given, keep_weights)
@@ -111,9 +112,9 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> list[Tensor]:
     made: list[Tensor] = []
     make_blocks = operators.additive_blocks
 
-    def counting(key: Tensor) -> Tensor:
+    def counting(key: Tensor, query_len: int) -> Tensor:
         made.append(key)
-        return make_blocks(key)
+        return make_blocks(key, query_len)
 
     monkeypatch.setattr(operators, "additive_blocks", counting)
     return made
@@ -192,6 +193,44 @@ def test_keys_changed_in_place_are_prepared_anew() -> None:
         prepared.projected.mul_(-3.0)
         found = run(query, prepared, value, score=score)
         assert_close(found, attend_reference(query, prepared, value, score=score).context)
+
+
+def test_masks_that_change_from_step_to_step_are_each_read() -> None:
+    score, query, (key,), value = prepare(1)
+    grid = torch.ones(1, 9, dtype=torch.bool)
+    dense = Mask.dense(grid)
+    prepared = score.prepare(key)
+    for mask in (None, Mask.lengths([2, 9]), Mask.lengths([9, 3]), dense, dense, None):
+        grid[:, 4:] ^= mask is dense  # in place: seen by the mask, or not, but by everybody alike
+        found = run(query, prepared, value, score=score, may_attend=mask)
+        right = attend_reference(query, prepared, value, score=score, may_attend=mask).context
+        assert_close(found, right, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("dropout_p", [0.0, 0.4])
+def test_a_step_never_reads_what_is_hidden(dropout_p: float) -> None:
+    """Not of prepared keys, nor of values, nor in either derivative."""
+    score, query, (key,), value = prepare(1)
+    lengths = Mask.lengths([4, 9])
+    found = []
+    for junk in (0.0, torch.nan):
+        hidden_value = value.clone()
+        hidden_value[0, 4:] = junk
+        projected = score.prepare(key).projected.detach().clone()
+        projected[0, 4:] = junk
+        prepared = replace(score.prepare(key), projected=projected.requires_grad_())
+        leaves = [query.clone().requires_grad_(), hidden_value.requires_grad_(), projected]
+        leaves += [score.query_weight, score.v]
+        torch.manual_seed(2)
+        attended = ADDITIVE_CPU.run(
+            leaves[0], prepared, hidden_value, score=score, may_attend=lengths,
+            dropout_p=dropout_p, need_weights=True, need_lse=True,
+        )  # fmt: skip
+        grads = torch.autograd.grad(attended.context.sin().sum(), leaves, create_graph=True)
+        second = torch.autograd.grad(sum(grad.square().sum() for grad in grads), leaves)
+        found.append((*attended, *grads, *second))
+    assert not any(tensor.isnan().any() for tensor in found[1])
+    assert_close(found[1], found[0], rtol=1e-12, atol=1e-12)
 
 
 def test_attend_chooses_it_where_it_pays() -> None:

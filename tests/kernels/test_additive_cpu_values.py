@@ -70,8 +70,8 @@ SATURATED: dict[str, Callable[[Tensor, Tensor, float], tuple[Tensor, Tensor]]] =
 @pytest.mark.parametrize("dtype", EXACT)
 @pytest.mark.parametrize("kind", SATURATED)
 def test_saturation_is_exact(kind: str, dtype: torch.dtype) -> None:
-    for size in (0.0, 1.0, 10.0, 27.0, 40.0, 60.0, 1e2, 1e4):
-        inputs = make(query_len=6, key_len=35, dim=24)
+    for query_len, size in product((6, 1), (0.0, 1.0, 10.0, 27.0, 40.0, 60.0, 1e2, 1e4)):
+        inputs = make(query_len=query_len, key_len=35, dim=24)
         query, key = SATURATED[kind](inputs.query, inputs.key, size)
         # what is compared are the same rounded numbers: 1e4 + x has few digits of x
         rounded = Inputs(query.to(dtype), key.to(dtype), *inputs[2:])

@@ -134,6 +134,8 @@ def test_keys_prepared_with_the_mask_are_not_filled_with_zeros_again(
     right = dot_family.zero_where
     monkeypatch.setattr(dot_family, "zero_where", count)
     inputs, rows = make("scaled_dot", SIZES), torch.tensor([0, 1, 2])
+    value = inputs.value.detach().clone()
+    value[2, ..., -1, :] = math.nan  # what is tame is not filled at all
     prepared = inputs.score.prepare(inputs.key, LENGTHS)
     for key in (
         prepared,
@@ -141,7 +143,7 @@ def test_keys_prepared_with_the_mask_are_not_filled_with_zeros_again(
         inputs.score.prepare(inputs.key),
         inputs.score.prepare(inputs.key, Mask.lengths([6, 2, 0])),  # another mask
     ):
-        kernel.run(inputs.query, key, inputs.value, score=inputs.score, may_attend=LENGTHS)
+        kernel.run(inputs.query, key, value, score=inputs.score, may_attend=LENGTHS)
     assert filled == [1, 2, 2, 2]
 
 
@@ -326,3 +328,25 @@ def test_negative_scales_hide_as_well() -> None:
         hidden = torch.ones(5, 5, dtype=torch.bool).triu(1)
         right = (query @ key.mT * scale).masked_fill(hidden, -math.inf).softmax(-1) @ key
         assert_close(found.context, right)
+
+
+@pytest.mark.parametrize("junk", [math.nan, math.inf, 3e38, 1e30, 1e6])
+@pytest.mark.parametrize(
+    "score", [scores.Dot(), scores.ScaledDot(), scores.ScaledDot(3.0)], ids=repr
+)
+def test_whatever_hides_a_position_undoes_it(score: scores.Score, junk: float) -> None:
+    query, key, value = (torch.randn(2, n, 4) for n in (3, 5, 5))
+    lengths = Mask.lengths([5, 3])
+
+    def answer(filled: float) -> tuple[Tensor, ...]:
+        tensors = [t.clone() for t in (query, key, value)]
+        for tensor in tensors[1:]:
+            tensor[1, 3:] = filled
+        for tensor in tensors:
+            tensor.requires_grad_()
+        context = attend(*tensors, score=score, may_attend=lengths).context
+        context.square().sum().backward()
+        return context, *(torch.as_tensor(tensor.grad) for tensor in tensors)
+
+    for clean, dirty in zip(answer(0.0), answer(junk), strict=True):
+        assert_close(dirty, clean, rtol=1e-6, atol=1e-6)

@@ -77,12 +77,12 @@ REFUSED = {
     "length first": (
         lambda: LAYER(Q.transpose(0, 1), K.transpose(0, 1), V.transpose(0, 1)),
         ValueError,
-        r"the batch axis is 3 in query, 4 in key",
+        r"^MultiHeadAttention: the batch axis is 3 in query, 4 in key",
     ),
     "values of other positions": (
         lambda: LAYER(Q, K, V[:, :3]),
         ValueError,
-        "key has 4 positions but value has 3",
+        "^MultiHeadAttention: key has 4 positions but value has 3",
     ),
     "keys and values in the wrong order": (
         lambda: LAYER(Q, V, K),

@@ -10,6 +10,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from regard.core.autocast import without_autocast
 from regard.core.axes import widen
 from regard.core.dropout import draw_factors
 from regard.core.masks import Mask
@@ -99,7 +100,7 @@ def attend_reference(
         key, value = drop_hidden(key, value, may_attend, query.shape[-2])
         query = drop_blind(query, may_attend, key.shape[-2])
 
-    with torch.autocast(query.device.type, enabled=False):  # half precision is scored in float32
+    with without_autocast(query.device):  # half precision is scored in float32
         scores = score(query, key)
         scores = scores if bias is None else scores + bias.to(scores.dtype)
         scores = scores if may_attend is None else may_attend.hide(scores)

@@ -12,6 +12,7 @@ from regard.core.errors import dtype_text, shape_text, shapes_text
 
 _AXES = {2: "(position, dim)", 3: "(batch, position, dim)", 4: "(batch, heads, position, dim)"}
 _HALF = (torch.float16, torch.bfloat16)
+_DTYPES = (*_HALF, torch.float32, torch.float64)
 
 
 def widen(tensor: Tensor) -> Tensor:
@@ -55,11 +56,12 @@ def check_inputs(
             f"{caller}: key has {key_shape[-2]} positions but value has {value.shape[-2]}. "
             f"{given}. Each key needs its value: give both the same positions, in the same order."
         )
-    if not query.dtype == key_dtype == value.dtype or not query.is_floating_point():
+    if not query.dtype == key_dtype == value.dtype or query.dtype not in _DTYPES:
+        right = dtype_text(_widest(query.dtype, key_dtype, value.dtype))
         raise TypeError(
             f"{caller}: query is {dtype_text(query.dtype)}, key {dtype_text(key_dtype)}, value "
-            f"{dtype_text(value.dtype)}. All three must have one floating-point dtype. Convert "
-            f"them with .to(torch.{dtype_text(_widest(query.dtype, key_dtype, value.dtype))})."
+            f"{dtype_text(value.dtype)}. All three must have one floating-point dtype, of 16 bits "
+            f"or more. Convert them with .to(torch.{right})."
         )
 
 
@@ -108,15 +110,24 @@ def check_widths(
         )
 
 
-def check_key(
-    key_shape: Sequence[int], key_dim: int | None, num_heads: int | None, *, score: str
-) -> None:
+def check_key(key: object, key_dim: int | None, num_heads: int | None, *, score: str) -> None:
     """Keys to prepare must have the width, and the heads, that the score was built for.
 
     Raises:
+        TypeError: not a tensor, or not floating point.
         ValueError: they do not.
     """
-    given = "prepare: key " + shape_text(key_shape)
+    if not isinstance(key, Tensor):
+        raise TypeError(
+            f"prepare: key is a {type(key).__name__}. It must be a torch tensor. Convert it with "
+            "torch.as_tensor(key)."
+        )
+    key_shape, given = key.shape, "prepare: key " + shape_text(key.shape)
+    if key.dtype not in _DTYPES:
+        raise TypeError(
+            f"{given} is {dtype_text(key.dtype)}. It must have a floating-point dtype of 16 bits "
+            "or more, the query's own. Convert it with .to(query.dtype)."
+        )
     if len(key_shape) not in _AXES:
         raise ValueError(
             f"{given} has {len(key_shape)} axes. It must be {' or '.join(_AXES.values())}. "
@@ -177,7 +188,9 @@ def _layout_hint(query: Tensor, key_shape: Sequence[int]) -> str:
 
 
 def _widest(*dtypes: torch.dtype) -> torch.dtype:
+    if any(dtype not in _DTYPES for dtype in dtypes):
+        return torch.float32
     widest = dtypes[0]
     for dtype in dtypes[1:]:
         widest = torch.promote_types(widest, dtype)
-    return widest if widest.is_floating_point else torch.float32
+    return widest

@@ -58,10 +58,22 @@ def draw_factors(
     weights_shape: Sequence[int], dropout_p: float, dtype: torch.dtype, device: torch.device
 ) -> Float[Tensor, "*lead query key"]:
     """What weights are multiplied by, with a new seed: 0 or ``1 / (1 - dropout_p)``."""
+    return factors(draw_seed(), weights_shape, dropout_p, dtype).to(device)
+
+
+def factors(
+    seed: Int[Tensor, ""],
+    weights_shape: Sequence[int],
+    dropout_p: float,
+    dtype: torch.dtype,
+    *,
+    first: tuple[int, int, int, int] = (0, 0, 0, 0),
+) -> Float[Tensor, "*lead query key"]:
+    """What these weights, from ``first`` on, are multiplied by: 0 or ``1 / (1 - dropout_p)``."""
     batch, heads = (*weights_shape[:-2], 1, 1)[:2]
     query_len, key_len = weights_shape[-2:]
-    keep = keep_mask(draw_seed(), batch, heads, query_len, key_len, dropout_p)
-    return keep.view(*weights_shape).to(device, dtype).div_(1.0 - dropout_p)
+    keep = keep_mask(seed, batch, heads, query_len, key_len, dropout_p, first=first)
+    return keep.view(*weights_shape).to(dtype).div_(1.0 - dropout_p)
 
 
 def _mix(x: Tensor) -> Tensor:

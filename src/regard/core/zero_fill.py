@@ -12,6 +12,9 @@ from regard.core.transforms import is_transformed
 _BITS = {2: torch.int16, 4: torch.int32, 8: torch.int64}
 """Whole numbers, by the bytes of a float as wide."""
 
+TAME = 1e6
+"""Two such numbers, multiplied with parameters and summed, are far from float32's largest, 3e38."""
+
 
 def zero_where(hidden: Tensor, *tensors: Tensor) -> tuple[Tensor, ...]:
     """The tensors, all of one floating dtype, with zeros where ``hidden``, which may broadcast.
@@ -36,6 +39,27 @@ def may_hold_junk(tensor: Tensor) -> bool:
     if tensor.device.type != "cpu" or not readable(tensor) or is_transformed():
         return True
     return not math.isfinite(tensor.detach().sum().item())
+
+
+def are_tame(*tensors: Tensor) -> bool:
+    """Whether all is known to be finite and small, so that no product of it overflows.
+
+    Then a weight of exactly 0 undoes it, in results and in gradients. False where Python may not
+    look, or not at no cost.
+    """
+    return all(map(_is_tame, tensors))
+
+
+def _is_tame(tensor: Tensor) -> bool:
+    if tensor.device.type != "cpu" or not readable(tensor) or is_transformed():
+        return False
+    if not tensor.numel():
+        return True
+    tensor = tensor.detach()
+    if tensor.is_contiguous():  # only then is torch quick at both in one
+        least, largest = torch.aminmax(tensor)
+        return bool(least.item() >= -TAME and largest.item() <= TAME)
+    return bool(tensor.abs().amax().item() <= TAME)
 
 
 def _keep_bits(bits: Tensor, tensors: tuple[Tensor, ...]) -> tuple[Tensor, ...]:

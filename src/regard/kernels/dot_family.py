@@ -10,7 +10,7 @@ from regard.core.axes import widen
 from regard.core.masks import Mask
 from regard.core.masks.causal import Causal
 from regard.core.scores import PreparedKey, ScaledDot, Score
-from regard.core.zero_fill import zero_where
+from regard.core.zero_fill import are_tame, zero_where
 from regard.kernels.request import Request
 
 DOT_FAMILY = frozenset({"Dot", "ScaledDot", "Bilinear"})
@@ -26,7 +26,8 @@ TOLERANCE = {
 class Products(NamedTuple):
     """``scores = scale * query @ key.mT + added``, over (batch, heads, position, dim).
 
-    In float32 or wider, with positions that no query may see zeroed in key and value.
+    In float32 or wider. Positions that no query may see are zeroed in key and value, unless what
+    stands there is tame, and -inf alone makes it count for nothing.
     """
 
     query: Tensor
@@ -62,19 +63,20 @@ def products(
 
     added, is_causal = bias, False
     if may_attend is not None:
+        tame = are_tame(query, keys, value)
         is_causal = (
             causal_in_a_word and bias is None and _is_torchs_causal(may_attend, scores_shape)
         )
         if is_causal:
-            unseen = may_attend.unseen_keys(scores_shape, query.device)
+            unseen = may_attend.unseen_keys(scores_shape, query.device)  # and it must fit
         else:
-            query = drop_blind(query, may_attend, key.shape[-2])
+            query = query if tame else drop_blind(query, may_attend, key.shape[-2])
             hiding = may_attend.hiding_for(scores_shape, query.device, query.dtype)
             unseen = hiding.unseen
             added = hiding.added
             if bias is not None:
                 added = torch.where(added == 0.0, bias, -torch.inf)
-        if unseen is not None:
+        if unseen is not None and not tame:
             unseen = unseen.unsqueeze(-1)
             if isinstance(key, PreparedKey) and key.is_zero_where_hidden_by(may_attend):
                 (value,) = zero_where(unseen, value)

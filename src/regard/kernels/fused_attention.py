@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.nn.attention import SDPBackend
 from torch.nn.functional import scaled_dot_product_attention
 
-from regard.kernels.autocast import without_autocast
+from regard.core.autocast import without_autocast
 from regard.kernels.second_derivatives import differentiable_backward
 
 _FLASH = SDPBackend.FLASH_ATTENTION.value

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from regard.kernels.autocast import without_autocast
+from regard.core.autocast import without_autocast
 from regard.kernels.second_derivatives import differentiable_backward
 
 

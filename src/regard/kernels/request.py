@@ -1,5 +1,6 @@
 """What is asked of a kernel, in metadata alone: never a tensor's values."""
 
+import math
 from typing import NamedTuple
 
 import torch
@@ -31,6 +32,18 @@ class Request(NamedTuple):
     need_grad: bool = False
     is_transformed: bool = False
     """Within a transform of ``torch.func``, or forward-mode differentiation."""
+    is_only_vmapped: bool = False
+    """And each of these transforms is ``torch.vmap``."""
+
+    @property
+    def num_pairs(self) -> int:
+        """Of queries and keys."""
+        return math.prod(self.query_shape[:-1]) * self.key_shape[-2]
+
+    @property
+    def num_elements(self) -> int:
+        """Of (query, key, channel)s, inside a score that compares by channels."""
+        return self.num_pairs * (self.attn_dim or self.key_shape[-1])
 
 
 def score_kind(score: Score) -> str:

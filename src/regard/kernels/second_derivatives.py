@@ -22,11 +22,12 @@ def differentiable_backward(
     views = [None if tensor is None else tensor.view_as(tensor) for tensor in inputs]
     wanted = [view for view in views if view is not None and view.requires_grad]
     outputs = function(*views)
-    used = [output for output, grad in zip(outputs, grads, strict=True) if grad is not None]
+    pairs = zip(outputs, grads, strict=True)  # weights do not depend on the value: no gradient
+    used = [(out, grad) for out, grad in pairs if grad is not None and out.requires_grad]
     found = torch.autograd.grad(
-        used,
+        [out for out, _ in used],
         wanted,
-        [grad for grad in grads if grad is not None],
+        [grad for _, grad in used],
         create_graph=True,
         allow_unused=True,
     )

@@ -7,9 +7,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from regard.core.autocast import without_autocast
 from regard.core.normalizers import softmax
 from regard.core.zero_fill import bits_to_keep
-from regard.kernels.autocast import without_autocast
 from regard.kernels.second_derivatives import differentiable_backward
 
 

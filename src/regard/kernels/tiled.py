@@ -1,6 +1,5 @@
 """Any score, tile by tile: nothing of size query x key is kept, and the backward scores anew."""
 
-import math
 from typing import Any
 
 import torch
@@ -8,10 +7,10 @@ from torch import Tensor
 
 from regard.core import dropout
 from regard.core.attend import Attended, attend_reference, drop_blind, drop_hidden
+from regard.core.autocast import without_autocast
 from regard.core.axes import widen
 from regard.core.masks import Mask
 from regard.core.scores import PreparedKey, Score
-from regard.kernels.autocast import without_autocast
 from regard.kernels.dot_family import DOT_FAMILY, TOLERANCE
 from regard.kernels.kernel import Kernel
 from regard.kernels.request import Request, has_hooks, score_kind
@@ -106,9 +105,7 @@ def _refusals(request: Request) -> list[str]:
 
 
 def _does_not_pay(request: Request) -> list[str]:
-    pairs = math.prod(request.query_shape[:-1]) * request.key_shape[-2]
-    inside = request.key_shape if request.attn_dim is None else (request.attn_dim,)
-    numbers = pairs * _width(request.score, inside)
+    numbers = request.num_pairs if request.score in DOT_FAMILY else request.num_elements
     if numbers >= PAYS_FROM:
         return []
     return [f"batch x query x key x width is {numbers:,}, and it pays from {PAYS_FROM:,}"]

@@ -14,9 +14,9 @@ import torch
 from torch import Tensor, nn
 
 from regard.core import dropout
+from regard.core.autocast import without_autocast
 from regard.core.normalizers import logsumexp, softmax
 from regard.core.scores import Score
-from regard.kernels.autocast import without_autocast
 from regard.kernels.second_derivatives import differentiable_backward
 from regard.kernels.tiles import Tile, TiledMask, TileSize
 
@@ -44,18 +44,10 @@ class Job:
         """Dropout on a tile's weights, or on their gradient."""
         if self.seed is None:
             return weights
-        heads = weights.shape[1] if weights.dim() > 3 else 1
-        query_len, key_len = weights.shape[-2:]
-        keep = dropout.keep_mask(
-            self.seed,
-            weights.shape[0],
-            heads,
-            query_len,
-            key_len,
-            self.dropout_p,
-            first=(tile.batch.start, 0, tile.query.start, tile.key.start),
+        first = (tile.batch.start, 0, tile.query.start, tile.key.start)
+        return weights * dropout.factors(
+            self.seed, weights.shape, self.dropout_p, weights.dtype, first=first
         )
-        return weights * keep.view(weights.shape) / (1.0 - self.dropout_p)
 
 
 ModuleT = TypeVar("ModuleT", bound=nn.Module)

@@ -9,9 +9,9 @@ from typing import Any
 from torch import Tensor
 
 from regard.core.attend import Attended
+from regard.core.autocast import without_autocast
 from regard.core.masks import Mask
 from regard.core.scores import PreparedKey, Score
-from regard.kernels.autocast import without_autocast
 from regard.kernels.dot_family import (
     DOT_FAMILY,
     TOLERANCE,

@@ -10,9 +10,11 @@ from regard.core.errors import dtype_text, shape_text
 
 
 def readable(tensor: Tensor) -> bool:
-    """Whether Python may read the numbers: not under compile, export or vmap."""
+    """Whether Python may read the numbers: not under compile, export or vmap, nor on meta."""
     return not (
-        torch.compiler.is_compiling() or torch._C._functorch.is_functorch_wrapped_tensor(tensor)
+        torch.compiler.is_compiling()
+        or torch._C._functorch.is_functorch_wrapped_tensor(tensor)
+        or tensor.is_meta
     )
 
 
@@ -22,7 +24,7 @@ def refuse_where(
     """Raise ValueError if ``wrong`` holds anywhere, with ``explain(the first such index)``.
 
     Under compile and export it becomes an assertion in the graph, which says ``rule``; under vmap
-    the numbers cannot be read, and nothing is checked.
+    and on meta the numbers cannot be read, and nothing is checked.
     """
     if torch.compiler.is_compiling():
         torch._assert_async(~wrong.any(), rule)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from numbers import Integral
+from typing import Any
 
 import torch
 from jaxtyping import Bool, Float, Shaped
@@ -19,7 +21,13 @@ class Description(ABC):
     _last_hiding: tuple[tuple[object, ...], Hiding] | None = None
 
     def dense_for(self, query_len: int, key_len: int) -> Bool[Tensor, "*lead query key"]:
-        """The mask as a bool tensor ``(query, key)``, with its batch and heads in front, if any."""
+        """The mask as a bool tensor ``(query, key)``, with its batch and heads in front, if any.
+
+        Raises:
+            TypeError: a length is no whole number.
+            ValueError: a length is negative, or the mask does not fit.
+        """
+        _check_lens(query_len=query_len, key_len=key_len)
         batch, heads = self._lead_sizes()
         self._check(batch, heads, query_len, key_len)
         grid = self._grid(query_len, key_len, torch.device("cpu"))
@@ -212,3 +220,17 @@ def _lead_axes(tensor: Shaped[Tensor, "..."], rank: int) -> Shaped[Tensor, "..."
     if rank < 4:
         tensor = tensor.squeeze(1)
     return tensor.squeeze(0) if rank < 3 else tensor
+
+
+def _check_lens(**lens: Any) -> None:
+    for name, given in lens.items():
+        if isinstance(given, bool) or not isinstance(given, Integral | torch.SymInt):
+            raise TypeError(
+                f"dense_for: {name}={given!r} is a {type(given).__name__}. It counts positions, so "
+                "it must be a whole number. Pass an int, x.shape[1] for example."
+            )
+        if given < 0:
+            raise ValueError(
+                f"dense_for: {name}={given}. It counts positions, so it cannot be negative. "
+                "Pass 0 or more."
+            )

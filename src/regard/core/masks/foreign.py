@@ -8,6 +8,7 @@ from regard.core.errors import dtype_text, shape_text
 from regard.core.masks.checks import refuse_where
 from regard.core.masks.dense import Dense
 from regard.core.masks.mask import Mask
+from regard.core.sizes import check_sizes
 
 
 def from_attention_mask(ones_and_zeros: Shaped[Tensor, "..."]) -> Mask:
@@ -74,7 +75,8 @@ def _with_heads(may_attend: Bool[Tensor, "..."], num_heads: int | None) -> Bool[
             f"{given}, so its first axis is batch * num_heads, which cannot be told apart. Pass "
             "num_heads=."
         )
-    if num_heads < 1 or shape[0] % num_heads:
+    check_sizes("Mask.from_torch", num_heads=num_heads)
+    if shape[0] % num_heads:
         raise ValueError(
             f"{given} and num_heads={num_heads}. The first axis must be batch * num_heads, and "
             f"{shape[0]} is no multiple of {num_heads}. Pass the module's own num_heads."

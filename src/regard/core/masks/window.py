@@ -5,6 +5,9 @@ import operator
 from regard.core.masks.band import Band
 from regard.core.masks.mask import Align
 
+_FARTHEST = 2**62
+"""Beyond it, places plus reach would overflow and hide what should be seen."""
+
 
 class Window(Band):
     """``before`` keys before the query's own place and ``after`` after; see :meth:`Mask.window`."""
@@ -27,16 +30,19 @@ class Window(Band):
 def _count(name: str, number: int | None) -> int | None:
     if number is None:
         return None
-    try:
-        count = operator.index(number)
-    except TypeError:
+    if isinstance(number, bool) or not hasattr(number, "__index__"):
         raise TypeError(
             f"Mask.window: {name}={number!r} is a {type(number).__name__}. It counts keys, so it "
             "must be a whole number. Pass an int, or None for no limit."
-        ) from None
+        )
+    count = operator.index(number)
     if count < 0:
         raise ValueError(
             f"Mask.window: {name}={count}. It counts keys, so it cannot be negative. Use 0 for "
             "none on that side; to leave out the query's own place too, add & ~Mask.window(0, 0)."
+        )
+    if count > _FARTHEST:
+        raise ValueError(
+            f"Mask.window: {name}={count}. No sequence is that long. Give None for no limit."
         )
     return count

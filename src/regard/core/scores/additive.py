@@ -57,11 +57,11 @@ class Additive(Score):
         """W and U as torch initializes linear layers; ``‖v‖`` about 1; bias 0."""
         for weight in (self.query_weight, self.key_weight):
             nn.init.uniform_(weight, -(weight.shape[-1] ** -0.5), weight.shape[-1] ** -0.5)
-        nn.init.normal_(self.v, std=self.attn_dim**-0.5)
+        nn.init.normal_(self.v, std=self.v.shape[-1] ** -0.5)
         if self.bias is not None:
             nn.init.zeros_(self.bias)
         if self.g is not None:
-            nn.init.constant_(self.g, self.attn_dim**-0.5)
+            nn.init.constant_(self.g, self.v.shape[-1] ** -0.5)
 
     def scoring_vector(self) -> Float[Tensor, "*heads attn_dim"]:
         """``v``, or ``g v / ‖v‖`` when normalized, half precision in float32."""

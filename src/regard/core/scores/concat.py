@@ -42,7 +42,7 @@ class Concat(Score):
         """As a linear layer of both inputs; ``‖v‖`` about 1."""
         bound = self.weight.shape[-1] ** -0.5
         nn.init.uniform_(self.weight, -bound, bound)
-        nn.init.normal_(self.v, std=self.attn_dim**-0.5)
+        nn.init.normal_(self.v, std=self.v.shape[-1] ** -0.5)
 
     def scoring_vector(self) -> Float[Tensor, "*heads attn_dim"]:
         """``v``."""

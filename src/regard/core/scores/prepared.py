@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 from jaxtyping import Float
@@ -31,8 +31,8 @@ class PreparedKey:
     """Dtype of the keys that were prepared; half precision is projected, and held, in float32."""
     may_attend: Mask | None = None
     """The mask they were prepared with: what it hides from every query is zeros already."""
-    kept: dict[str, tuple[int, Tensor]] = field(default_factory=dict, init=False, repr=False)
-    """What a kernel made of them at the first call, for the next ones, and of which version."""
+    kept: dict[str, tuple[Any, ...]] = field(default_factory=dict, init=False, repr=False)
+    """What a kernel made of them, or of a mask, at a call, for the next ones, and of which."""
 
     @property
     def shape(self) -> torch.Size:

@@ -2,12 +2,12 @@
 
 from abc import ABC, abstractmethod
 
-import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from regard.core.autocast import without_autocast
 from regard.core.axes import check_key, check_widths, widen
-from regard.core.masks import Mask
+from regard.core.masks import Mask, as_mask
 from regard.core.scores.prepared import PreparedKey
 from regard.core.sizes import check_sizes
 from regard.core.zero_fill import zero_where
@@ -59,13 +59,14 @@ class Score(nn.Module, ABC):
         see are then zeroed before the projection, so that not even its gradient feels them. (The
         mask must serve any query: lengths do.)
         """
-        check_key(key.shape, self.key_dim, self.num_heads, score=type(self).__name__)
+        check_key(key, self.key_dim, self.num_heads, score=type(self).__name__)
         if may_attend is not None:
+            may_attend = as_mask(may_attend)
             shape = (*key.shape[:-2], 1, key.shape[-2])
             unseen = may_attend.unseen_keys(shape, key.device)
             if unseen is not None:
                 (key,) = zero_where(unseen.unsqueeze(-1), key)
-        with torch.autocast(key.device.type, enabled=False):
+        with without_autocast(key.device):
             projected = self.project_key(widen(key))
         return PreparedKey(self, projected, key.shape[-1], key.dtype, may_attend)
 

@@ -144,7 +144,7 @@ def _pull_alone(
 
 
 @jit
-def _pull_direct(
+def pull_direct(
     query: Any, key: Any, v: Any, slope: Any, to_query: Any, to_key: Any, to_v: Any
 ) -> None:
     """The same of one query, however large, from its a + b; to_key is complete, the others not."""
@@ -211,7 +211,7 @@ def pull(
                         high = max(high, last[batch, head, q])
                     slope[q - start, :key_len] = given
                 else:
-                    _pull_direct(
+                    pull_direct(
                         query[n, q], key[n], scoring, given, sums[q - start], to_key[place], shares
                     )
             if low < high:

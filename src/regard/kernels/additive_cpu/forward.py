@@ -35,8 +35,13 @@ STRIDE = 4
 """Channels at a time: their number is filled up with channels whose v is 0."""
 
 
-def width_for(key_len: int) -> int:
-    """Keys in a block. More run faster, but the last block is filled up."""
+def width_for(key_len: int, query_len: int) -> int:
+    """Keys in a block. More run faster, but the last block is filled up.
+
+    One query has its channels side by side, so that nothing is filled up, and each key is a block.
+    """
+    if query_len == 1:
+        return 1
     return 16 if key_len <= 16 else 32 if key_len <= 48 else 64
 
 
@@ -119,6 +124,19 @@ def _sums_32(query: Any, blocks: Any, v: Any, sums: Any, low: int, high: int) ->
 @jit
 def _sums_64(query: Any, blocks: Any, v: Any, sums: Any, low: int, high: int) -> None:
     _sums(query, blocks, v, sums, low, high, 64)
+
+
+@jit
+def _sums_1(query: Any, keys: Any, v: Any, sums: Any, low: int, high: int) -> None:
+    """The same of one query, with keys (key, dim filled up)."""
+    one, half, cap = sums.dtype.type(1), sums.dtype.type(0.5), sums.dtype.type(CAP)
+    for k in range(low, high):
+        row = keys[k]
+        total = sums.dtype.type(0)
+        for c in range(query.size):
+            x = query[c] * row[c]
+            total += v[c] * (one / (one + (cap if x > cap else x)) - half)
+        sums[k] = total
 
 
 @jit
@@ -229,7 +247,10 @@ def weigh(
             sums = of_example[start - rows[0] : stop - rows[0]]
             group = powers[: stop - start]
             if low < high:
-                if blocks.shape[3] == 16:
+                if blocks.shape[3] == 1:
+                    keys = blocks[n].reshape(key_len, blocks.shape[2])
+                    _sums_1(group[0], keys, scoring, sums[0], low, high)
+                elif blocks.shape[3] == 16:
                     _sums_16(group, blocks[n], scoring, sums, low, high)
                 elif blocks.shape[3] == 32:
                     _sums_32(group, blocks[n], scoring, sums, low, high)

@@ -8,18 +8,22 @@ import torch
 from torch import Tensor
 
 from regard.core.attend import Attended, drop_blind, drop_hidden
+from regard.core.autocast import without_autocast
 from regard.core.axes import widen
 from regard.core.dropout import draw_seed
 from regard.core.masks import Mask
 from regard.core.scores import Additive, Concat, PreparedKey
-from regard.kernels.additive_cpu.visible import visible
-from regard.kernels.autocast import without_autocast
+from regard.core.transforms import is_transformed
+from regard.kernels.additive_cpu.visible import Visible, visible
 from regard.kernels.dot_family import as_given, with_heads
 from regard.kernels.kernel import Kernel
 from regard.kernels.request import Request
 
 KEPT = 2**23
 """Weights that are kept for the backward pass, rather than computed again: 32 MiB in float32."""
+
+PAYS_FROM = 2**15
+"""(query, key, channel)s. With fewer, the call takes longer than the work."""
 
 _NO_SEED = torch.zeros((), dtype=torch.int64)
 
@@ -42,8 +46,10 @@ def attend_additive_cpu(
         query, value = widen(query), widen(value)
         key = key if isinstance(key, PreparedKey) else widen(key)
         if may_attend is not None:
-            key, value = drop_hidden(key, value, may_attend, query.shape[-2])
-            query = drop_blind(query, may_attend, key.shape[-2])
+            if query.shape[-2] > 1 or not isinstance(key, PreparedKey):
+                key, value = drop_hidden(key, value, may_attend, query.shape[-2])
+            if torch.is_grad_enabled():  # the loops read none of its numbers
+                query = drop_blind(query, may_attend, key.shape[-2])
         keys = key.projected if isinstance(key, PreparedKey) else score.project_key(key)
         attended = additive_attention(
             with_heads(score.project_query(query)),
@@ -71,7 +77,7 @@ def additive_attention(
     may_attend: Mask | None = None,
     dropout_p: float = 0.0,
     need_weights: bool = False,
-    kept: dict[str, tuple[int, Tensor]] | None = None,
+    kept: dict[str, tuple[Any, ...]] | None = None,
 ) -> Attended:
     """Attention of projected queries and keys, with lse.
 
@@ -80,34 +86,54 @@ def additive_attention(
         v: ``(attn_dim,)`` or ``(heads, attn_dim)``.
         kept: where what was made of the key is found, or put.
     """
-    from regard.kernels.additive_cpu.operators import additive_attend
+    from regard.kernels.additive_cpu.given import Given
+    from regard.kernels.additive_cpu.operators import attend_now
 
     scores_shape = (*query.shape[:-1], key.shape[-2])
     keeps_weights = need_weights or (torch.is_grad_enabled() and math.prod(scores_shape) <= KEPT)
-    context, weights, lse = additive_attend(
+    given = Given(
         query,
         key,
         v if v.dim() == 2 else v[None],
         value,
-        _blocks(key, kept),
-        *visible(may_attend, scores_shape),
-        draw_seed() if dropout_p > 0.0 else _NO_SEED,
-        dropout_p,
-        keeps_weights,
+        _blocks(key, query.shape[-2], kept),
+        *_seen(may_attend, scores_shape, kept),
+        seed=draw_seed() if dropout_p > 0.0 else _NO_SEED,
+        dropout_p=dropout_p,
     )
+    context, weights, lse = attend_now(given, keeps_weights)
     return Attended(context, weights if need_weights else None, lse)
 
 
-def _blocks(key: Tensor, kept: dict[str, tuple[int, Tensor]] | None) -> Tensor:
+def _blocks(key: Tensor, query_len: int, kept: dict[str, tuple[Any, ...]] | None) -> Tensor:
     from regard.kernels.additive_cpu.operators import additive_blocks
 
+    blocks: Tensor
     if kept is None or torch.compiler.is_compiling():
-        return additive_blocks(key.detach())
+        blocks = additive_blocks(key.detach(), query_len)
+        return blocks
+    name = "additive_cpu, one query" if query_len == 1 else "additive_cpu"
     version = -1 if key.is_inference() else key._version  # it may be changed in place
-    if kept.get("additive_cpu", (None,))[0] != version:
+    if kept.get(name, (None,))[0] != version:
         with torch.inference_mode(False):  # the next call may be one that has gradients
-            kept["additive_cpu"] = version, additive_blocks(key.detach())
-    return kept["additive_cpu"][1]
+            kept[name] = version, additive_blocks(key.detach(), query_len)
+    blocks = kept[name][1]
+    return blocks
+
+
+def _seen(
+    may_attend: Mask | None, scores_shape: tuple[int, ...], kept: dict[str, tuple[Any, ...]] | None
+) -> Visible:
+    if kept is None or torch.compiler.is_compiling() or is_transformed():
+        return visible(may_attend, scores_shape)
+    seen: Visible | None
+    mask, shape, seen = kept.get("additive_cpu, seen", (None, None, None))
+    if seen is None or mask is not may_attend or shape != scores_shape:
+        with torch.inference_mode(False):  # as above
+            seen = visible(may_attend, scores_shape)
+        if not seen.grid.numel():  # which may be the caller's own, and be changed in place
+            kept["additive_cpu, seen"] = may_attend, scores_shape, seen
+    return seen
 
 
 def _refusals(request: Request) -> list[str]:
@@ -118,8 +144,8 @@ def _refusals(request: Request) -> list[str]:
         refused.append("a bias is added to the scores, and it takes none")
     if request.normalize != "softmax":
         refused.append(f"it normalizes by softmax, not by {request.normalize}")
-    if request.is_transformed:
-        refused.append("torch.func and forward mode cannot transform it")
+    if request.is_transformed and not request.is_only_vmapped:
+        refused.append("of torch.func and forward mode, only vmap can transform it")
     if torch.compiler.is_exporting():
         refused.append("what is exported is made of torch's own operations")
     return refused
@@ -128,12 +154,11 @@ def _refusals(request: Request) -> list[str]:
 def _does_not_pay(request: Request) -> list[str]:
     if torch.compiler.is_compiling():  # a compiled graph is for any sizes
         return []
-    pairs = math.prod(request.query_shape[:-1]) * request.key_shape[-2]
-    work = pairs * (request.attn_dim or request.key_shape[-1])
-    pays_from = 2**19 if request.need_grad and request.query_shape[-2] == 1 else 2**15
-    if work >= pays_from:
+    if request.num_elements >= PAYS_FROM:
         return []
-    return [f"batch x query x key x width is {work:,}, and it pays from {pays_from:,}"]
+    return [
+        f"batch x query x key x width is {request.num_elements:,}, and it pays from {PAYS_FROM:,}"
+    ]
 
 
 ADDITIVE_CPU = Kernel(
