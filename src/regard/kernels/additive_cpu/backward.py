@@ -37,74 +37,68 @@ def slopes(weights: Any, grads: Any, lse_grads: Any) -> None:
 
 
 @inlined
+def _pull_block(
+    powers: Any, keys: Any, s0: Any, s1: Any, s2: Any, s3: Any, to_query: Any, to_keys: Any,
+    to_v: Any, lanes: int,
+) -> None:  # fmt: skip
+    """Add up g r (1 − r) over the first keys and over four queries, and g r over both."""
+    one, zero, cap = to_v.dtype.type(1), to_v.dtype.type(0), to_v.dtype.type(CAP)
+    for c in range(keys.shape[0]):
+        row, to_row = keys[c], to_keys[c]
+        e0, e1, e2, e3 = powers[0, c], powers[1, c], powers[2, c], powers[3, c]
+        sum0, sum1, sum2, sum3, both = zero, zero, zero, zero, zero
+        for k in range(lanes):
+            power = row[k]
+            x0, x1, x2, x3 = e0 * power, e1 * power, e2 * power, e3 * power
+            x0 = one + (cap if x0 > cap else x0)
+            x1 = one + (cap if x1 > cap else x1)
+            x2 = one + (cap if x2 > cap else x2)
+            x3 = one + (cap if x3 > cap else x3)
+            half, other = one / (x0 * x1), one / (x2 * x3)
+            r0, r1, r2, r3 = half * x1, half * x0, other * x3, other * x2
+            g0, g1, g2, g3 = s0[k] * r0, s1[k] * r1, s2[k] * r2, s3[k] * r3
+            both += (g0 + g1) + (g2 + g3)
+            g0 -= g0 * r0
+            g1 -= g1 * r1
+            g2 -= g2 * r2
+            g3 -= g3 * r3
+            to_row[k] += (g0 + g1) + (g2 + g3)
+            sum0 += g0
+            sum1 += g1
+            sum2 += g2
+            sum3 += g3
+        to_query[0, c] += sum0
+        to_query[1, c] += sum1
+        to_query[2, c] += sum2
+        to_query[3, c] += sum3
+        to_v[c] += both
+
+
+@jit
 def _pull(
     powers: Any, blocks: Any, slope: Any, to_query: Any, to_blocks: Any, to_v: Any,
-    low: int, high: int, width: int,
+    low: int, high: int,
 ) -> None:  # fmt: skip
-    """Add up g r (1 − r) over keys and over queries, and g r over both, of four queries."""
-    one, zero, cap = slope.dtype.type(1), slope.dtype.type(0), slope.dtype.type(CAP)
+    """The same with the blocks of low..high; the last one's keys are rounded up, as forward."""
+    width = blocks.shape[2]
     for block in range(low // width, (high + width - 1) // width):
-        keys, to_keys = blocks[block], to_blocks[block]
         start, stop = block * width, (block + 1) * width
+        needed = min(width, high - start)
+        keys, to_keys = blocks[block], to_blocks[block]
         s0, s1, s2, s3 = (
             slope[0, start:stop],
             slope[1, start:stop],
             slope[2, start:stop],
             slope[3, start:stop],
         )
-        for c in range(keys.shape[0]):
-            row, to_row = keys[c], to_keys[c]
-            e0, e1, e2, e3 = powers[0, c], powers[1, c], powers[2, c], powers[3, c]
-            sum0, sum1, sum2, sum3, both = zero, zero, zero, zero, zero
-            for k in range(width):
-                power = row[k]
-                x0, x1, x2, x3 = e0 * power, e1 * power, e2 * power, e3 * power
-                x0 = one + (cap if x0 > cap else x0)
-                x1 = one + (cap if x1 > cap else x1)
-                x2 = one + (cap if x2 > cap else x2)
-                x3 = one + (cap if x3 > cap else x3)
-                half, other = one / (x0 * x1), one / (x2 * x3)
-                r0, r1, r2, r3 = half * x1, half * x0, other * x3, other * x2
-                g0, g1, g2, g3 = s0[k] * r0, s1[k] * r1, s2[k] * r2, s3[k] * r3
-                both += (g0 + g1) + (g2 + g3)
-                g0 -= g0 * r0
-                g1 -= g1 * r1
-                g2 -= g2 * r2
-                g3 -= g3 * r3
-                to_row[k] += (g0 + g1) + (g2 + g3)
-                sum0 += g0
-                sum1 += g1
-                sum2 += g2
-                sum3 += g3
-            to_query[0, c] += sum0
-            to_query[1, c] += sum1
-            to_query[2, c] += sum2
-            to_query[3, c] += sum3
-            to_v[c] += both
-
-
-@jit
-def _pull_16(
-    powers: Any, blocks: Any, slope: Any, to_query: Any, to_blocks: Any, to_v: Any,
-    low: int, high: int,
-) -> None:  # fmt: skip
-    _pull(powers, blocks, slope, to_query, to_blocks, to_v, low, high, 16)
-
-
-@jit
-def _pull_32(
-    powers: Any, blocks: Any, slope: Any, to_query: Any, to_blocks: Any, to_v: Any,
-    low: int, high: int,
-) -> None:  # fmt: skip
-    _pull(powers, blocks, slope, to_query, to_blocks, to_v, low, high, 32)
-
-
-@jit
-def _pull_64(
-    powers: Any, blocks: Any, slope: Any, to_query: Any, to_blocks: Any, to_v: Any,
-    low: int, high: int,
-) -> None:  # fmt: skip
-    _pull(powers, blocks, slope, to_query, to_blocks, to_v, low, high, 64)
+        if needed <= 16:
+            _pull_block(powers, keys, s0, s1, s2, s3, to_query, to_keys, to_v, 16)
+        elif needed <= 32:
+            _pull_block(powers, keys, s0, s1, s2, s3, to_query, to_keys, to_v, 32)
+        elif needed <= 48:
+            _pull_block(powers, keys, s0, s1, s2, s3, to_query, to_keys, to_v, 48)
+        else:
+            _pull_block(powers, keys, s0, s1, s2, s3, to_query, to_keys, to_v, 64)
 
 
 @jit
@@ -219,12 +213,8 @@ def pull(
                     _pull_alone(
                         powers[0], blocks[n], slope[0], sums[0], to_blocks, shares, low, high
                     )
-                elif width == 16:
-                    _pull_16(powers, blocks[n], slope, sums, to_blocks, shares, low, high)
-                elif width == 32:
-                    _pull_32(powers, blocks[n], slope, sums, to_blocks, shares, low, high)
                 else:
-                    _pull_64(powers, blocks[n], slope, sums, to_blocks, shares, low, high)
+                    _pull(powers, blocks[n], slope, sums, to_blocks, shares, low, high)
             for q in range(start, min(start + TOGETHER, rows[1])):
                 for c in range(dim):
                     to_query[n, q, c] = four * scoring[c] * sums[q - start, c]

@@ -81,49 +81,52 @@ def exponents(query: Any, into: Any) -> bool:
 
 
 @inlined
-def _sums(query: Any, blocks: Any, v: Any, sums: Any, low: int, high: int, width: int) -> None:
-    """Σ_c v_c (1 / (1 + e^2a e^2b) − 1/2) of a group of queries with the blocks of low..high."""
-    one, zero, cap = sums.dtype.type(1), sums.dtype.type(0), sums.dtype.type(CAP)
-    half = sums.dtype.type(0.5)
-    total = np.empty(width, sums.dtype)
+def _of_block(query: Any, keys: Any, v: Any, total: Any, lanes: int) -> None:
+    """Σ_c v_c (1 / (1 + e^2a e^2b) − 1/2) of one query with the first keys of a block."""
+    one, zero, cap = total.dtype.type(1), total.dtype.type(0), total.dtype.type(CAP)
+    half = total.dtype.type(0.5)
+    for k in range(lanes):
+        total[k] = zero
+    for c in range(0, query.size, 4):
+        e0, e1, e2, e3 = query[c], query[c + 1], query[c + 2], query[c + 3]
+        v0, v1, v2, v3 = v[c], v[c + 1], v[c + 2], v[c + 3]
+        half01, half23 = half * (v0 + v1), half * (v2 + v3)
+        keys0, keys1, keys2, keys3 = keys[c], keys[c + 1], keys[c + 2], keys[c + 3]
+        for k in range(lanes):
+            x0, x1 = e0 * keys0[k], e1 * keys1[k]
+            x2, x3 = e2 * keys2[k], e3 * keys3[k]
+            x0 = one + (cap if x0 > cap else x0)
+            x1 = one + (cap if x1 > cap else x1)
+            x2 = one + (cap if x2 > cap else x2)
+            x3 = one + (cap if x3 > cap else x3)
+            x01, x23 = x0 * x1, x2 * x3
+            total[k] += (v0 * x1 + v1 * x0 - half01 * x01) / x01 + (
+                v2 * x3 + v3 * x2 - half23 * x23
+            ) / x23
+
+
+@jit
+def _sums(query: Any, blocks: Any, v: Any, sums: Any, low: int, high: int) -> None:
+    """The same of a group of queries with the blocks of low..high.
+
+    With a constant number of keys, the sums stay in registers: the last block's are rounded up.
+    """
+    width = blocks.shape[2]
+    total = np.empty(64, sums.dtype)
     for block in range(low // width, (high + width - 1) // width):
-        keys = blocks[block]
-        real_keys = min(width, sums.shape[1] - block * width)
+        keys, first = blocks[block], block * width
+        needed = min(width, high - first)
         for q in range(sums.shape[0]):
-            for k in range(width):
-                total[k] = zero
-            for c in range(0, query.shape[1], 4):
-                e0, e1, e2, e3 = query[q, c], query[q, c + 1], query[q, c + 2], query[q, c + 3]
-                v0, v1, v2, v3 = v[c], v[c + 1], v[c + 2], v[c + 3]
-                half01, half23 = half * (v0 + v1), half * (v2 + v3)
-                for k in range(width):
-                    x0, x1 = e0 * keys[c, k], e1 * keys[c + 1, k]
-                    x2, x3 = e2 * keys[c + 2, k], e3 * keys[c + 3, k]
-                    x0 = one + (cap if x0 > cap else x0)
-                    x1 = one + (cap if x1 > cap else x1)
-                    x2 = one + (cap if x2 > cap else x2)
-                    x3 = one + (cap if x3 > cap else x3)
-                    x01, x23 = x0 * x1, x2 * x3
-                    total[k] += (v0 * x1 + v1 * x0 - half01 * x01) / x01 + (
-                        v2 * x3 + v3 * x2 - half23 * x23
-                    ) / x23
-            for k in range(real_keys):
-                sums[q, block * width + k] = total[k]
-
-
-@jit
-def _sums_16(query: Any, blocks: Any, v: Any, sums: Any, low: int, high: int) -> None:
-    _sums(query, blocks, v, sums, low, high, 16)
-
-
-@jit
-def _sums_32(query: Any, blocks: Any, v: Any, sums: Any, low: int, high: int) -> None:
-    _sums(query, blocks, v, sums, low, high, 32)
-
-
-@jit
-def _sums_64(query: Any, blocks: Any, v: Any, sums: Any, low: int, high: int) -> None:
-    _sums(query, blocks, v, sums, low, high, 64)
+            if needed <= 16:
+                _of_block(query[q], keys, v, total, 16)
+            elif needed <= 32:
+                _of_block(query[q], keys, v, total, 32)
+            elif needed <= 48:
+                _of_block(query[q], keys, v, total, 48)
+            else:
+                _of_block(query[q], keys, v, total, 64)
+            for k in range(needed):
+                sums[q, first + k] = total[k]
 
 
 @jit
@@ -250,12 +253,8 @@ def weigh(
                 if blocks.shape[3] == 1:
                     keys = blocks[n].reshape(key_len, blocks.shape[2])
                     _sums_1(group[0], keys, scoring, sums[0], low, high)
-                elif blocks.shape[3] == 16:
-                    _sums_16(group, blocks[n], scoring, sums, low, high)
-                elif blocks.shape[3] == 32:
-                    _sums_32(group, blocks[n], scoring, sums, low, high)
                 else:
-                    _sums_64(group, blocks[n], scoring, sums, low, high)
+                    _sums(group, blocks[n], scoring, sums, low, high)
             for q in range(start, stop):
                 row = of_example[q - rows[0]]
                 low, high = first[batch, head, q], last[batch, head, q]

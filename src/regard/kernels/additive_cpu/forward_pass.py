@@ -10,7 +10,7 @@ from regard.kernels.additive_cpu.dropout import drop
 from regard.kernels.additive_cpu.given import Given, as_given, examples
 from regard.kernels.additive_cpu.regions import Region, at_once, pieces
 
-WORTH_A_PRODUCT = 2**18
+WORTH_A_PRODUCT = 2**22
 """Multiplications for an example's average to be computed by itself, over the keys it sees."""
 
 
