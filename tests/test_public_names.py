@@ -34,6 +34,8 @@ def test_the_public_names_are_these():
         "Mask",
         "__version__",
         "attend",
+        "diagnose",
+        "doctor",
         "layers",
         "masked_softmax",
         "models",

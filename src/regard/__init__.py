@@ -22,6 +22,8 @@ __all__ = [
     "Mask",
     "__version__",
     "attend",
+    "diagnose",
+    "doctor",
     "layers",
     "masked_softmax",
     "models",
@@ -34,15 +36,17 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from regard import layers, models, plots, reference, scores, search, text, training
+    from regard import doctor, layers, models, plots, reference, scores, search, text, training
     from regard.core.attend import Attended
     from regard.core.masks import Mask
     from regard.core.normalizers import masked_softmax
+    from regard.doctor.diagnose import diagnose
     from regard.kernels.dispatch import attend
 else:
     __getattr__, _, _ = _lazy_loader.attach(
         __name__,
         submodules={
+            "doctor",
             "layers",
             "models",
             "plots",
@@ -56,6 +60,7 @@ else:
             "core.attend": ["Attended"],
             "core.masks": ["Mask"],
             "core.normalizers": ["masked_softmax"],
+            "doctor.diagnose": ["diagnose"],
             "kernels.dispatch": ["attend"],
         },
     )

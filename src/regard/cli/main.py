@@ -13,6 +13,7 @@ import typer
 from regard import __version__
 from regard.cli.align import align
 from regard.cli.command import Command
+from regard.cli.doctor import doctor
 from regard.cli.evaluate import evaluate
 from regard.cli.kernels import kernels
 from regard.cli.predict import predict
@@ -25,6 +26,10 @@ Train a model on pairs of strings, predict with it, and look at what it attends 
   regard train cmudict --to model --minutes 3
   echo attention | regard predict model
   regard align model attention
+
+Find out what is wrong in your own attention code, which this runs:
+
+  regard doctor attention.py:attend
 
 'regard COMMAND --help' explains a command, with examples."""
 
@@ -63,7 +68,7 @@ def _options(
     pass
 
 
-for command in (train, predict, evaluate, align, kernels):
+for command in (train, predict, evaluate, align, kernels, doctor):
     app.command(cls=Command, help=_help(command))(command)
 
 

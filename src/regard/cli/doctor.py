@@ -1,0 +1,163 @@
+"""``regard doctor``: what is wrong in an attention implementation, and how to put it right."""
+
+import json
+import os
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from regard.cli.command import Command, as_typed
+from regard.doctor.diagnose import diagnose
+from regard.doctor.findings import Report
+from regard.doctor.load import split_target
+from regard.doctor.regression.written_file import placed
+from regard.doctor.report.as_json import to_json
+from regard.doctor.report.terminal import rendered
+from regard.doctor.watch import Limits
+
+
+def doctor(
+    ctx: typer.Context,
+    target: Annotated[
+        str,
+        typer.Argument(
+            metavar="FILE.py:NAME", help="A function, class, module or factory.", show_default=False
+        ),
+    ],
+    bind: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="ROLE=NAME",
+            help="Which parameter plays a role, as in query=hidden. May be repeated. Roles: query, "
+            "key, value, mask, lengths, causal, token, cell, feed, parameter.",
+        ),
+    ] = None,
+    score: Annotated[
+        str | None, typer.Option(help="additive, concat, dot, general, scaled_dot or other.")
+    ] = None,
+    scale: Annotated[
+        float | None, typer.Option(help="What the scores are to be multiplied with.")
+    ] = None,
+    layout: Annotated[str | None, typer.Option(help="batch_first or length_first.")] = None,
+    mask_true: Annotated[
+        str | None, typer.Option(help="What True in its mask does: attends or hides.")
+    ] = None,
+    convention: Annotated[
+        str | None,
+        typer.Option(help="bahdanau (queries with the state before the step) or luong (after it)."),
+    ] = None,
+    expect_failure: Annotated[
+        list[str] | None,
+        typer.Option(metavar="CHECK", help="A check or fault that is accepted. May be repeated."),
+    ] = None,
+    write_tests: Annotated[
+        Path | None,
+        typer.Option(help="Write tests that fail now and pass once fixed to this file."),
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite that file.")] = False,
+    timeout: Annotated[float, typer.Option(help="Seconds that the code may take.")] = 60.0,
+    memory: Annotated[float, typer.Option(help="GiB of memory that the code may use.")] = 4.0,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Say what is wrong in an attention implementation, where, and how to put it right.
+
+    This runs the code that it is given: in a process of its own, with a limit of time and memory,
+    but with all your rights. Do not give it code that you would not run.
+
+    What the parameters mean is inferred from names, comments and trial calls, and printed; where
+    it cannot be told, the doctor asks for one of the options. For each fault it prints the tensor
+    or operation with its line, the rule in symbols and numbers, a fix, and a test.
+
+    Examples:
+
+      regard doctor attention.py:BahdanauAttention
+      regard doctor model.py:attend --bind query=hidden --mask-true hides
+      regard doctor model.py:attend --write-tests test_attend.py
+
+    Ends with 0 if the code is sound, 1 if it has faults, 2 if it could not be examined.
+
+    With --json: subject, status, question, seconds, sizes, assumed, notes, test_file; findings,
+    each with fault, tensor, file, line, code, rule, seen, fix, certainty, checks, test; and checks,
+    each with name, claim, outcome, reason.
+    """
+    stated = {
+        "score": score,
+        "scale": scale,
+        "layout": layout,
+        "mask_true": mask_true,
+        "convention": convention,
+        "timeout": timeout,
+        "memory": memory,
+    }
+    try:
+        if write_tests is not None:
+            _check_writable(write_tests, force)
+        report = _examine(target, bind or [], expect_failure or [], stated, quiet=as_json)
+    except ValueError as error:
+        options = ctx.command.options() if isinstance(ctx.command, Command) else {}
+        typer.echo(f"error: {as_typed(str(error), options)}", err=True)
+        raise typer.Exit(2) from None
+    if as_json:
+        typer.echo(json.dumps(to_json(report), ensure_ascii=False))
+    else:
+        Console().print(rendered(report), highlight=False, soft_wrap=False)
+    if write_tests is not None:
+        if report.test_file:
+            _write(write_tests, placed(report.test_file, write_tests))
+            typer.echo(f"tests written to {write_tests}", err=True)
+        else:
+            typer.echo(f"no test to write, so there is no {write_tests}", err=True)
+    raise typer.Exit(report.status)
+
+
+def _examine(
+    target: str,
+    bind: list[str],
+    expected: list[str],
+    stated: dict[str, Any],
+    *,
+    quiet: bool,
+) -> Report:
+    """The report; what is going on is said unless quiet."""
+    split_target(target)
+    pairs = dict(_pair(text) for text in bind)
+    if not quiet:
+        typer.echo(
+            f"regard doctor runs the code it is given: {target}, in a process of its own "
+            f"({Limits(stated['timeout'], stated['memory'])})."
+        )
+    console = Console(stderr=True)
+    waiting = console.status(f"examining {target}") if console.is_terminal else nullcontext()
+    with waiting:
+        return diagnose(target, bind=pairs, expected_failures=set(expected), **stated)
+
+
+def _pair(text: str) -> tuple[str, str]:
+    role, equals, name = text.partition("=")
+    if not equals or not role or not name:
+        raise ValueError(f"--bind {text!r} is not a pair. Give ROLE=NAME, as in query=hidden.")
+    return role, name
+
+
+def _check_writable(path: Path, force: bool) -> None:
+    if path.exists() and not (force and path.is_file()):
+        what = "is a folder" if path.is_dir() else "exists"
+        fix = "Give another name" if path.is_dir() else "Give another name, or --force"
+        raise ValueError(f"--write-tests {str(path)!r} {what}. {fix}.")
+    if not path.parent.is_dir():
+        raise ValueError(
+            f"--write-tests {str(path)!r} is to be in a folder that does not exist. Make it first."
+        )
+
+
+def _write(path: Path, text: str) -> None:
+    """Whole or not at all."""
+    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        beside.write_text(text, encoding="utf-8")
+        beside.replace(path)
+    finally:
+        beside.unlink(missing_ok=True)

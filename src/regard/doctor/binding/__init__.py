@@ -1,0 +1,1 @@
+"""How the examined code is called: what its arguments mean, and its answer in one form."""

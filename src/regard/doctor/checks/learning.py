@@ -1,0 +1,146 @@
+"""Gradients reach what moves the result, and are finite, beside an empty row too."""
+
+import ast
+import re
+from collections.abc import Iterator
+
+import numpy as np
+
+from regard.doctor.checks.asking import ask, check, differs, fresh, parts, require, stated
+from regard.doctor.checks.empty_rows import EXCLUDED, emptied
+from regard.doctor.examination import Examination
+from regard.doctor.findings import Place
+from regard.doctor.probe import Answer, Array
+from regard.doctor.symptoms import NotChecked, Symptom
+from regard.doctor.tracing.trace import Event
+
+
+def _finite(exam: Examination) -> Iterator[Symptom | NotChecked]:
+    require("gradients" in exam.takes, "the code has no gradients")
+    plain = ask(exam, exam.inputs(), gradients=True).gradients
+    wrong = _not_finite(plain)
+    if wrong:
+        said = f"the gradient of {', '.join(wrong)} is not finite"
+        yield Symptom("gradients-finite", said, ("gradient", "overflow", "uninitialized"))
+        return
+    if not {"mask", "lengths"} & exam.takes:
+        return
+    if EXCLUDED.search(stated(exam)):
+        return
+    inputs, _ = emptied(exam)
+    answer = exam.ask(inputs)
+    if answer.failure is not None or _holds_nan(answer):
+        return  # the result itself is at fault: empty-row says so
+    wrong = _not_finite(ask(exam, inputs, gradients=True).gradients)
+    if wrong:
+        said = f"beside an empty row the gradient of {', '.join(wrong)} is not finite"
+        yield Symptom("gradients-finite", said, ("empty-row", "gradient"))
+
+
+def _holds_nan(answer: Answer) -> bool:
+    return any(not np.isfinite(part).all() for _, part, _ in parts(answer, answer))
+
+
+def _not_finite(gradients: dict[str, Array]) -> list[str]:
+    return [name for name, array in gradients.items() if not np.isfinite(array).all()]
+
+
+def _reach(exam: Examination) -> Iterator[Symptom | NotChecked]:
+    require("gradients" in exam.takes, "the code has no gradients")
+    inputs = exam.inputs()
+    answer = ask(exam, inputs, gradients=True)
+    gradients, parameters = answer.gradients, exam.parameters()
+    require(answer.context is not None or answer.weights is not None, "nothing is returned")
+    missing: list[str] = [
+        role
+        for role in ("query", "key", "value")
+        if (role not in gradients or not gradients[role].any()) and _role_moves(exam, role)
+    ]
+    if any(name in gradients for name in parameters):
+        still = [n for n in parameters if n not in gradients or not gradients[n].any()]
+        missing += [name for name in still if _parameter_moves(exam, name)]
+    if missing:
+        said = f"{', '.join(missing)} moves the result and gets no gradient"
+        yield Symptom("gradients-reach", said, ("gradient",))
+
+
+def unused_parameters(exam: Examination) -> list[str]:
+    """Matrices that the code holds and that no result depends on."""
+    found = exam.parameters()
+    return [name for name in found if found[name].ndim > 1 and not _parameter_moves(exam, name)]
+
+
+def _role_moves(exam: Examination, role: str) -> bool:
+    inputs = exam.inputs()
+    array = getattr(inputs, role)
+    return array is not None and _moved(
+        exam.ask(inputs), exam.ask(inputs.with_(**{role: fresh(array, 16)}))
+    )
+
+
+def _parameter_moves(exam: Examination, name: str) -> bool:
+    array = exam.parameters()[name]
+    if not np.issubdtype(array.dtype, np.floating):
+        return False
+    other = exam.with_parameters({name: array + fresh(array, 17)})
+    return _moved(exam.ask(exam.inputs()), other.ask(exam.inputs()))
+
+
+def _moved(before: Answer, after: Answer) -> bool:
+    """Whether the part of the result of which gradients are taken is another."""
+    compared = {name: differs(one, two, 1e-3) for name, one, two in parts(before, after)}
+    return compared.get("context", compared.get("weights", False))
+
+
+def _parameters_finite(exam: Examination) -> Iterator[Symptom | NotChecked]:
+    wrong = [
+        name
+        for name, array in exam.parameters().items()
+        if not np.isfinite(array).all() or np.abs(array).max(initial=0.0) > 1e8
+    ]
+    if wrong:
+        said = f"{', '.join(wrong)} holds NaN or numbers beyond 1e8 at the start"
+        yield Symptom("parameters-finite", said, ("uninitialized",))
+        return
+    for name, line, code in _uninitialized(exam.source):
+        said = f"{name} is made over uninitialized memory and never filled"
+        event = Event("empty", (), (), place=Place(exam.file, line, code))
+        yield Symptom("parameters-finite", said, ("uninitialized",), event)
+
+
+# torch.empty(...), torch.Tensor(3, 4), torch.FloatTensor(3, 4), but not torch.Tensor([1., 2.]).
+EMPTY = re.compile(
+    r"\b(empty|empty_like|new_empty)\(|\b(Float|Double|Half)?Tensor\((?!\s*[\[\(]|\s*np|\))"
+)
+
+
+def _uninitialized(source: tuple[str, ...]) -> Iterator[tuple[str, int, str]]:
+    """Parameters made of empty memory to whose name nothing is written afterwards."""
+    text = "\n".join(source)
+    try:
+        tree = ast.parse(text)
+    except SyntaxError:
+        return
+    if re.search(r"\.parameters\(\)|\.modules\(\)|\.apply\(", text):
+        return  # all of them are filled in one loop
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Assign) or not isinstance(node.targets[0], ast.Attribute):
+            continue
+        code, name = ast.get_source_segment(text, node) or "", node.targets[0].attr
+        if "Parameter(" not in code or not EMPTY.search(code) or re.search(r"_\(|init", code):
+            continue
+        rest = text.replace(code, "")
+        member = rf"\.{name}\b(\.data)?"
+        by_function, by_method = rf"_\([^\n]*{member}", rf"{member}\.\w+_\("
+        assigned = rf"{member}(\[[^\n]*\])?\s*=[^=]"
+        if not re.search(f"{by_function}|{by_method}|{assigned}", rest):
+            yield name, node.lineno, source[node.lineno - 1]
+
+
+CHECKS = (
+    check("gradients-finite", "gradients are finite, beside an empty row too", _finite),
+    check("gradients-reach", "whatever moves the result gets a gradient", _reach),
+    check(
+        "parameters-finite", "parameters start from numbers, not from memory", _parameters_finite
+    ),
+)

@@ -1,0 +1,1 @@
+"""The code's numbers beside those of the right model and of its known faults."""

@@ -1,0 +1,97 @@
+"""Examines in this process: bind, check, compare, and tell."""
+
+import time
+import traceback
+from collections.abc import Collection
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+from regard.doctor.binding.binding import Question
+from regard.doctor.binding.bound import examine
+from regard.doctor.binding.subject import CannotRead
+from regard.doctor.checks import CHECKS
+from regard.doctor.diagnosis import diagnose_examination
+from regard.doctor.explains import RULES
+from regard.doctor.findings import CheckResult, Finding, Outcome, Report
+from regard.doctor.options import Options
+from regard.doctor.regression.regression_tests import with_tests
+
+
+def look(obj: Any, options: Options, subject: str) -> Report:
+    """The report on an object that is at hand; `subject` is what it is called there.
+
+    Raises:
+        ValueError: a failure is expected of a check that does not exist.
+    """
+    _refuse_unknown(options.expected_failures)
+    start = time.perf_counter()
+    try:
+        report = _report(obj, options, subject)
+    except CannotRead as error:
+        report = Report(subject, question=str(error))
+    except Exception as error:
+        report = Report(subject, question=_own_fault(error))
+    return replace(report, seconds=round(time.perf_counter() - start, 3))
+
+
+def _report(obj: Any, options: Options, subject: str) -> Report:
+    exam = examine(obj, **options.stated())
+    if isinstance(exam, Question):
+        return Report(subject, question=exam.text)
+    findings, notes, checks = diagnose_examination(exam)
+    report = Report(
+        subject,
+        assumed=exam.assumed,
+        findings=findings,
+        notes=tuple(dict.fromkeys(notes)),
+        checks=checks,
+        sizes=asdict(exam.sizes),
+    )
+    report = as_expected(report, options.expected_failures)
+    return with_tests(report, exam, obj, subject)
+
+
+def as_expected(report: Report, expected: Collection[str]) -> Report:
+    """The report in which declared failures are none: by the name of a check or of a fault."""
+    if not expected:
+        return report
+
+    def declared(finding: Finding) -> bool:
+        by_checks = bool(finding.checks) and set(finding.checks) <= set(expected)
+        return by_checks or finding.fault in expected
+
+    known = [finding for finding in report.findings if declared(finding)]
+    names = {name for finding in known for name in finding.checks} | set(expected)
+
+    def outcome(check: CheckResult) -> CheckResult:
+        failed = check.outcome is Outcome.FAILED and check.name in names
+        return replace(check, outcome=Outcome.EXPECTED) if failed else check
+
+    checks = tuple(outcome(check) for check in report.checks)
+    failed = {check.name for check in checks if check.outcome is Outcome.EXPECTED}
+    failed |= {finding.fault for finding in known}
+    surprises = tuple(
+        f"{name} was expected to fail, and did not" for name in sorted(set(expected) - failed)
+    )
+    left = tuple(finding for finding in report.findings if not declared(finding))
+    return replace(report, findings=left, checks=checks, notes=(*report.notes, *surprises))
+
+
+def _refuse_unknown(expected: Collection[str]) -> None:
+    known = sorted({check.name for check in CHECKS} | set(RULES))
+    for name in expected:
+        if name not in known:
+            raise ValueError(
+                f"diagnose: expected_failures has {name!r}, which is no check and no fault. "
+                f"Give one of: {', '.join(known)}."
+            )
+
+
+def _own_fault(error: Exception) -> str:
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    return (
+        f"the doctor itself failed on this code, with {type(error).__name__}: {error} "
+        f"({Path(last.filename).name}:{last.lineno}). That is a fault of the doctor: please "
+        "report it, with the code."
+    )

@@ -1,0 +1,1 @@
+"""The report for people and for programs."""

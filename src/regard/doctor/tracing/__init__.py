@@ -1,0 +1,1 @@
+"""What the examined code did, operation by operation, and where."""

@@ -1,0 +1,78 @@
+"""Why a call raised: which array at which line has which shape, and what it should have."""
+
+import re
+
+from regard.doctor.findings import Place
+from regard.doctor.probe import Answer, Sizes
+from regard.doctor.tracing.flow import Flow
+from regard.doctor.tracing.source_names import site
+from regard.doctor.tracing.symbols import both
+from regard.doctor.tracing.wrong_shapes import Explanation, WrongShapes
+
+
+def explain(
+    answer: Answer, sizes: Sizes, source: tuple[str, ...], framework: str = "torch"
+) -> Explanation:
+    """What is wrong where the call raised. Needs the answer of a call asked with `trace=True`."""
+    failure = answer.failure
+    if failure is None:
+        raise ValueError("explain: the call did not fail. Ask only about an answer with a failure.")
+    event = answer.trace.events[-1] if answer.trace.events else None
+    place = Place(failure.file, failure.line, failure.code) if failure.line else None
+    if event is None or "error" not in event.settings:
+        return _plainly(answer, place)
+    squeezed = _squeezed(answer, source, sizes)
+    if squeezed is not None:
+        return squeezed
+    where = site(event, answer.trace, source)
+    case = WrongShapes(event, where, sizes, framework, failure.message)
+    return case.explain(event.place or place)
+
+
+def _plainly(answer: Answer, place: Place | None) -> Explanation:
+    failure = answer.failure
+    assert failure is not None
+    message = failure.message.splitlines()[0] if failure.message else ""
+    return Explanation(
+        tensor=_first_name(failure.code),
+        rule="The call must run on every legal size.",
+        seen=f"{failure.kind}: {message}",
+        fix="Mend the line that raises.",
+        place=place,
+    )
+
+
+def _squeezed(answer: Answer, source: tuple[str, ...], sizes: Sizes) -> Explanation | None:
+    """A `squeeze()` before the error that dropped more than one axis, or the batch."""
+    flow, last = Flow(answer.trace), len(answer.trace.events) - 1
+    for at in flow.back(last):
+        event = answer.trace.events[at]
+        if event.op != "squeeze" or event.settings.get("dim") is not None or not event.inputs:
+            continue
+        shape = event.inputs[0].shape
+        ones = [axis for axis, size in enumerate(shape) if size == 1]
+        if len(ones) < 2 and ones[:1] != [0]:
+            continue
+        axis = ones[-1] if ones[-1:] != [0] else 1
+        kept = tuple(size for i, size in enumerate(shape) if i != axis)
+        where = site(event, answer.trace, source)
+        code = event.place.code if event.place is not None else ""
+        word = "axis=" if "np." in code else ""
+        fix = re.sub(r"squeeze\(\s*\)", f"squeeze({word}{axis})", code, count=1)
+        fix = re.sub(r"np\.squeeze\(([^,()]+)\)", rf"np.squeeze(\1, axis={axis})", fix, count=1)
+        failure = answer.failure
+        return Explanation(
+            tensor=where.target if where is not None and where.target else "squeeze()",
+            rule=f"squeeze() drops every axis of size 1 of {shape}: {both(kept, sizes)} is wanted.",
+            seen=failure.message.splitlines()[0] if failure is not None else "",
+            fix=fix if fix != code else f"Name the axis: squeeze({axis}).",
+            place=event.place,
+            event=event,
+            rewritten=fix != code,
+        )
+    return None
+
+
+def _first_name(code: str) -> str:
+    found = re.match(r"\s*(?:return\s+)?([A-Za-z_][\w.]*)", code)
+    return found.group(1) if found else ""
