@@ -63,6 +63,10 @@ class FakeExamination:
         return self.equal
 
     @property
+    def uninitialized(self) -> tuple[str, ...]:
+        return tuple(name for name, array in self.own.items() if np.isnan(array).any())
+
+    @property
     def gives(self) -> frozenset[str]:
         return frozenset({"context", "weights"} if self.returns_weights else {"context"})
 

@@ -219,6 +219,7 @@ def test_an_unknown_argument_is_asked_for_by_its_flag():
 
 def test_a_failure_names_the_line():
     def broken(query, key, value):
+        """query (B, Tq, D), key and value (B, Tk, D)"""
         scores = query @ key  # lacks the transpose
         return scores.softmax(-1) @ value
 

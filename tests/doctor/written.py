@@ -96,6 +96,10 @@ class Written:
     def ask_twice(self, first: Inputs, second: Inputs) -> Answer:
         return self.ask(second)
 
+    @property
+    def uninitialized(self) -> tuple[str, ...]:
+        return ()
+
     def parameters(self) -> dict[str, Array]:
         return self.params
 

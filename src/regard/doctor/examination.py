@@ -50,6 +50,11 @@ class Examination(Protocol):
         """Both calls on one copy; the answer is the second's."""
         ...
 
+    @property
+    def uninitialized(self) -> tuple[str, ...]:
+        """Names of parameters that hold no number that the code put there."""
+        ...
+
     def parameters(self) -> dict[str, Array]:
         """The code's own parameters by name: the module's, or the arrays that the call is given."""
         ...

@@ -10,7 +10,7 @@ MASK_TRUE = ("attends", "hides")
 CONVENTIONS = ("bahdanau", "luong")
 ROLES = (
     *("query", "key", "value", "prepared_key", "mask", "lengths", "causal", "token", "cell"),
-    *("feed", "parameter"),
+    *("feed", "parameter", "state"),  # a decoder's state is its query
 )
 
 
@@ -49,6 +49,11 @@ class Options:
                 f"diagnose: expected_failures={self.expected_failures!r} is one string. "
                 "Give a set of names."
             )
+        if {"query", "state"} <= self.bind.keys():
+            raise ValueError(
+                f"diagnose: bind has query={self.bind['query']!r} and "
+                f"state={self.bind['state']!r}, which are one role. Give one of them."
+            )
         for role in self.bind:
             if role not in ROLES:
                 raise ValueError(
@@ -60,7 +65,8 @@ class Options:
         """What `examine` is told."""
         told = {name: given for name, given in vars(self).items() if name != "expected_failures"}
         score = "unknown" if self.score == "other" else self.score
-        return told | {"bind": dict(self.bind) or None, "score": score}
+        bind = {"query" if role == "state" else role: name for role, name in self.bind.items()}
+        return told | {"bind": bind or None, "score": score}
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self) | {

@@ -109,7 +109,9 @@ class Asked:
     ) -> tuple[Returned, Trace]:
         module = owner if isinstance(owner, torch.nn.Module) else None
         parameters = dict(module.named_parameters()) if module is not None else {}
-        parameters |= {n: p for n, p in self.parameters.items()}
+        parameters |= self.parameters
+        own = self.exam.parameters().keys() - parameters.keys()  # arrays of a class without torch
+        parameters |= {name: getattr(owner, name) for name in own}
         return record(self.exam.subject, owner, by_role, names, parameters)
 
     def _wrong_shape(self, returned: Returned) -> Failure | None:

@@ -24,6 +24,7 @@ class Slot:
     value: Any = None  # a setting's own value
     required: bool = True
     in_init: bool = False
+    guessed: bool = False  # its name says nothing: the role is the one that was left
 
 
 @dataclass(frozen=True)

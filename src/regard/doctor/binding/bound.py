@@ -19,6 +19,7 @@ from regard.doctor.binding.roles import init_role
 from regard.doctor.binding.runner import fresh
 from regard.doctor.binding.subject import CannotRead, Subject, read_subject
 from regard.doctor.binding.trial import draw_inputs
+from regard.doctor.binding.unfilled import unfilled
 from regard.doctor.probe import Answer, Array, Inputs, Sizes
 
 
@@ -68,8 +69,7 @@ class BoundExamination:
 
     Beside the interface: `assumed` (sentences), `binding`, `mask_form` ("", "lengths", "padding"
     or "pair"), `unexpected` (equalities of sizes that nothing excuses) with `coupling_failure`
-    (how it fails without them), `always_causal`, `docs`, `uninitialized` (parameters that are not
-    finite as built), `original` (the parameters as built).
+    (how it fails without them), `always_causal`, `docs`.
     """
 
     def __init__(
@@ -106,7 +106,6 @@ class BoundExamination:
         self.mask_form = self._mask_form()
         self.gives = frozenset(f.role for f in self.binding.outputs if f.role != "other")
         self.takes = self._takes()
-        self.uninitialized = found.uninitialized
         self.stated_mask = said.mask_true
         self.scale = scale if scale is not None else self._right_scale()
         self.assumed = assumptions(
@@ -125,7 +124,8 @@ class BoundExamination:
         axes = any(set("HG") & set(f.axes) for f in b.outputs if f.role == "weights")
         made = self._attempt.made
         instance = self.subject.kind != "function" and b.num_heads > 1 and made is not None
-        return slots or axes or instance
+        given = "num_heads" in {init_role(name) for name in self._attempt.init or {}}
+        return slots or axes or instance or given
 
     def _right_scale(self) -> float | None:
         if self.score == "scaled_dot":
@@ -207,6 +207,8 @@ class BoundExamination:
         made = self._attempt.made
         if isinstance(made, torch.nn.Module):
             named |= _floats(made)
+        elif self.subject.kind != "function" and self._attempt.init is None:
+            named |= own_arrays(made)
         return {n: np.asarray(self._overrides.get(n, a)) for n, a in named.items()}
 
     def with_parameters(self, parameters: dict[str, Any]) -> "BoundExamination":
@@ -216,15 +218,9 @@ class BoundExamination:
         return other
 
     @property
-    def original(self) -> dict[str, Array]:
-        """The module's parameters as it was built, before they were drawn anew."""
-        made = self.subject.target if self.subject.kind == "instance" else None
-        if self.subject.kind == "class" and self._found.construction.arguments:
-            torch.manual_seed(0)
-            made = self.subject.target(**self._found.construction.arguments)
-        if not isinstance(made, torch.nn.Module):
-            return {}
-        return _floats(made)
+    def uninitialized(self) -> tuple[str, ...]:
+        """Parameters that building the code leaves unfilled."""
+        return unfilled(self.subject, dict(self._found.construction.arguments))
 
     def fresh(self, parameters: dict[str, Any], *, train: bool, half: bool) -> Any:
         """A copy to call, with these parameters where the constructor takes them."""
@@ -240,6 +236,9 @@ class BoundExamination:
                         parameter.copy_(torch.as_tensor(np.asarray(self._overrides[name])))
             owner.train(train)
             owner = owner.half() if half else owner
+        elif self.subject.kind != "function":
+            for name in own_arrays(owner).keys() & self._overrides.keys():
+                setattr(owner, name, np.asarray(self._overrides[name]))
         return owner
 
 
@@ -247,3 +246,9 @@ def _floats(module: torch.nn.Module) -> dict[str, Array]:
     """Its parameters that are learned: a counter that is kept as one (Keras) is none."""
     named = module.named_parameters()
     return {n: p.detach().double().numpy().copy() for n, p in named if p.is_floating_point()}
+
+
+def own_arrays(owner: Any) -> dict[str, Array]:
+    """The weights that a class without torch made for itself: its matrices and vectors."""
+    kept = getattr(owner, "__dict__", {}).items()
+    return {n: a for n, a in kept if isinstance(a, np.ndarray) and a.ndim and a.dtype.kind == "f"}

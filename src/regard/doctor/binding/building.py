@@ -56,6 +56,34 @@ def built(
         yield option, made
 
 
+def alike(subject: Subject, construction: Construction) -> tuple[Construction, Any] | None:
+    """The code built with all sizes equal but the batch, which no code wants as large as another.
+
+    None for an instance, whose widths are fixed.
+    """
+    if subject.kind == "instance":
+        return None
+    widths = ("query_dim", "key_dim", "value_dim", "attn_dim", "embed_dim")
+    old, number = construction.sizes, 8
+    lengths = dict.fromkeys(("query_len", "key_len", "vocab"), number)
+    sizes = old.with_(**dict.fromkeys(widths, number), **lengths)
+    taken = {getattr(old, width) for width in widths}
+    given = {
+        name: number if type(value) is int and value in taken else value
+        for name, value in construction.arguments.items()
+    }
+    same = replace(construction, sizes=sizes, arguments=given)
+    if subject.kind == "function" or construction.slots:
+        return same, subject.target if subject.kind == "function" else None
+    try:
+        made = subject.target(**given)
+    except Exception:  # it refuses equal sizes
+        return None
+    if isinstance(made, torch.nn.Module):
+        made.eval()
+    return same, made
+
+
 def with_parameters_made(subject: Subject, attempt: Attempt) -> Attempt:
     """The attempt with parameters that came to be in a first call, drawn as all are."""
     made = copy.deepcopy(attempt.made)

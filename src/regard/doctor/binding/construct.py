@@ -1,9 +1,10 @@
 """Builds a class from its constructor's argument names, and reads the widths of an instance."""
 
+import inspect
 import itertools
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
@@ -27,6 +28,7 @@ class Construction:
     heads: int = 1
     kv_heads: int = 0
     slots: tuple[Slot, ...] = ()  # arrays that the constructor takes
+    guessed: bool = False  # a width's name says nothing
 
 
 class UnknownArgument(ValueError):
@@ -104,21 +106,46 @@ def constructions(subject: Subject, *, step: bool) -> Iterator[Construction]:
         if not role and required:
             if parameter.annotation in (bool, "bool"):
                 continue
-            annotated = parameter.annotation in (int, "int") or re.search("dim|size|num|len", name)
-            if not annotated and len(subject.init) > 1:
+            if not _may_be_width(parameter):
                 raise UnknownArgument(name)
-            role = "width"
+            role = "unknown"
         if role and (
             required or parameter.default is None or isinstance(parameter.default, int | float)
         ):
             roles[name] = role
     if not step:  # embed_dim is a width where no embedding is taken
         roles = {n: "width" if r == "embed_dim" else r for n, r in roles.items()}
-    yield from _filled(subject, roles, tuple(slots), step=step)
+    unknown = [n for n, role in roles.items() if role == "unknown"]
+    if not unknown:
+        yield from _filled(subject, roles, tuple(slots))
+        return
+    guesses: list[Construction] = []
+    meanings = list(_meanings(unknown, set(roles.values()), step=step))
+    for chosen in meanings:
+        guesses += _filled(subject, roles | chosen, tuple(slots))
+    if len(meanings) > 1:  # what runs with widths apart says most
+        guesses.sort(key=lambda option: len(option.equal))
+    yield from (replace(g, unexpected=frozenset(), guessed=True) for g in guesses)
+
+
+def _may_be_width(parameter: inspect.Parameter) -> bool:
+    """Whether an argument that nothing explains can be a number of channels."""
+    return parameter.annotation in (parameter.empty, int, "int")
+
+
+def _meanings(unknown: list[str], known: set[str], *, step: bool) -> Iterator[dict[str, str]]:
+    """What unexplained arguments may be: each a side's width, in their order, or one width all."""
+    if step and "vocab" not in known:  # a step takes words: their number is the first to be given
+        yield {unknown[0]: "vocab"} | dict.fromkeys(unknown[1:], "width")
+    sides = [side for side in _DIMS if side not in known]
+    if len(unknown) > 1 and "width" not in known:
+        for chosen in itertools.islice(itertools.permutations(sides, len(unknown)), 12):
+            yield dict(zip(unknown, chosen, strict=True))
+    yield dict.fromkeys(unknown, "width")
 
 
 def _filled(
-    subject: Subject, roles: dict[str, str], slots: tuple[Slot, ...], *, step: bool
+    subject: Subject, roles: dict[str, str], slots: tuple[Slot, ...]
 ) -> Iterator[Construction]:
     have = set(roles.values())
     required = {n for n, p in subject.init.items() if p.default is p.empty}

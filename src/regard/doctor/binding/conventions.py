@@ -11,13 +11,14 @@ from regard.doctor.binding.subject import Subject
 
 _HIDES = (
     r"\b(no|not|never|cannot|can't|may not|must not|isn't|is not|non)\b[^,;.]{0,14}"
-    r"(attend|visible|allowed|look|see|real|valid|part)|\bpad(s|ding|ded)?\b|<pad>|ignor|"
+    r"(attend|visible|allowed|look|see|real|valid|part|count|exist|there)|\bpad(s|ding|ded)?\b|<pad>|ignor|"
     r"mask(ed|s)?\b|hid(e|es|den|ing)?\b|block|exclu|future|invalid|left? out|leave out|skip|drop(?!out)|"
     r"forbid|unseen|forbidden|disallow"
 )
 _SHOWS = (
     r"(non-?pad|not?[- ]pad|un-?masked|not (?:be )?(?:masked|hidden|ignored|padding))|\breal\b|\bvalid\b|\bkeep|\battend|"
-    r"\bvisible|\ballow|\btoken|\bword|\bpart\b|\bshow|\bseen\b|\bsee\b|\bpresent|\binclu|\blook|\bmay\b|\buse"
+    r"\bvisible|\ballow|\btoken|\bword|\bpart\b|\bshow|\bseen\b|\bsee\b|\bpresent|\binclu|\blook|\bmay\b|\buse|"
+    r"\b(?:that|which) (?:count|exist|are there)|\bactual"
 )
 _TRUE = r"\b(?:true|ones|(?:a|is|are) one|1s?|non-?zero)\b"
 _FALSE = r"\b(?:false|zeros?|0s?)\b"
@@ -154,6 +155,7 @@ def _layout(words: str, code: str) -> str:
 def _mask_polarity(docs: str, mask_name: str) -> str:
     """What True or 1 does, from the passages that speak of this mask, or without a name of any."""
     for passage in _passages(docs, mask_name):
+        own = len(re.split(r"\W", passage, maxsplit=1)[0])  # the mask's name, which is no verdict
         for marker, flip in ((_TRUE, False), (_FALSE, True)):
             for match in re.finditer(marker, passage):
                 clause = re.split(
@@ -161,7 +163,7 @@ def _mask_polarity(docs: str, mask_name: str) -> str:
                     passage[match.end() :],
                 )[0][:70]
                 verdict = _verdict(clause) or _verdict(
-                    passage[max(0, match.start() - 30) : match.start()]
+                    passage[max(own, match.start() - 30) : match.start()]
                     .split(",")[-1]
                     .split(";")[-1]
                 )
@@ -184,11 +186,12 @@ def _verdict(clause: str) -> str:
 
 
 def _passages(docs: str, mask_name: str) -> list[str]:
-    """From each mention of the mask to the end of its paragraph."""
+    """From each mention of the mask to the end of its paragraph, or to the next argument's line."""
     lowered = docs.lower()
     name = rf"(?<!\w){re.escape(mask_name.lower())}(?!\w)" if mask_name else r"\bmask"
     mentions = [m.start() for m in re.finditer(name, lowered)]
-    ends = r"\n\n|\n\s*:(?:param|return)"
+    argument = r"(?!true|false|ones?\b|zeros?\b|[01]\b|note|warning)[a-z_]\w*(?: ?\([^)\n]*\))?: "
+    ends = rf"\n\n|\n\s*:(?:param|return)|\n\s*{argument}"
     return [re.split(ends, lowered[at : at + 220])[0] for at in mentions]
 
 

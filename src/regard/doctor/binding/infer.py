@@ -6,17 +6,18 @@ from dataclasses import dataclass, replace
 
 from regard.doctor.binding import masks
 from regard.doctor.binding.attempts import attempts, mask_slot
-from regard.doctor.binding.binding import SEQUENCES, Binding, Question, Slot
+from regard.doctor.binding.binding import SEQUENCES, Question, Slot
 from regard.doctor.binding.building import built, with_parameters_made
 from regard.doctor.binding.construct import Construction, UnknownArgument
 from regard.doctor.binding.conventions import Stated, batch_first, read_conventions
-from regard.doctor.binding.layouts import layout_question
+from regard.doctor.binding.layouts import layout_question, mixes
 from regard.doctor.binding.outputs import as_scores, average_first
 from regard.doctor.binding.roles import assign
 from regard.doctor.binding.runner import is_lazy
-from regard.doctor.binding.shapes import shapes_in_order, stated_shapes
+from regard.doctor.binding.shapes import letter, shapes_in_order, stated_shapes
 from regard.doctor.binding.sieve import Sieve
 from regard.doctor.binding.subject import Subject
+from regard.doctor.binding.sureness import doubt
 from regard.doctor.binding.trial import Attempt, Trial, draw_inputs, try_out, with_outputs
 from regard.doctor.probe import Failure
 
@@ -31,7 +32,6 @@ class Found:
     said: Stated
     construction: Construction
     coupling_failure: Failure | None = None
-    uninitialized: tuple[str, ...] = ()
 
     @property
     def attempt(self) -> Attempt:
@@ -48,7 +48,8 @@ def infer(
         return question
     mask = mask_slot(slots)
     said = read_conventions(subject, mask.name if mask else "")
-    told = _told(subject, slots) if subject.source else {}  # a built-in's tell of several layouts
+    named = _named(subject, slots) if subject.source else {}  # a built-in's tell of several layouts
+    told = named | _in_order(subject, slots, named) if subject.source else {}
     if layout:
         said = replace(said, layout=layout.replace("-", "_"))
     elif (first := batch_first(subject)) is not None:  # its words speak of both layouts
@@ -57,6 +58,9 @@ def infer(
         told = {name: axes for name, axes in told.items() if name not in sequences}
     try:
         found = _search(subject, tuple(slots), told, said, mask_true)
+        if found is not None and found.trial.returned.failure is not None and told != named:
+            other = _search(subject, tuple(slots), named, said, mask_true)  # words of another array
+            found, told = (other, named) if other and other.trial.perfect else (found, told)
     except UnknownArgument as unknown:
         return Question(
             f"{subject.name} takes {unknown} in its constructor, and what it stands for cannot be "
@@ -68,6 +72,7 @@ def infer(
             f"({', '.join(subject.init)}). Give an instance, or a factory that builds one."
         )
     refused = _refused(subject, found.trial)
+    refused = refused or doubt(subject, tuple(slots), told, said, found.construction, found.trial)
     if refused is not None:
         return refused
     settled = masks.settle(
@@ -112,8 +117,8 @@ def _gives_scores(subject: Subject) -> bool:
 
 def _same_length_if_causal(subject: Subject, attempt: Attempt, said: Stated) -> Attempt:
     """Code that is always causal is asked with as many queries as keys, unless it has a cache."""
-    binding = attempt.binding
-    cached = re.search("cache|past|prefix|last query", subject.docs.lower())
+    binding, words = attempt.binding, f"{subject.name}\n{subject.docs}".lower()
+    cached = re.search("cache|past|prefix|last query|incremental|newest|so far", words)
     if not said.causal or cached or binding.self_attention or binding.loops_queries:
         return attempt
     sizes = binding.sizes.with_(query_len=binding.sizes.key_len)
@@ -142,20 +147,28 @@ def _incomplete(subject: Subject, slots: list[Slot]) -> Question | None:
     return None
 
 
-def _told(subject: Subject, slots: list[Slot]) -> dict[str, tuple[str, ...]]:
-    """Stated shapes by name; in the order of the arguments where a sentence names none."""
-    names = [*(s.name for s in slots), *subject.init]
-    told = stated_shapes(subject.docs, names)
-    tensors = [s for s in slots if s.role in ("query", "key", "value") and s.required]
-    if not any(s.name in told for s in tensors):
-        given = re.split(r"->|\breturn", subject.sayings, flags=re.IGNORECASE)[0]
-        listed = shapes_in_order(given)
-        long = [shape for shape in listed if len(shape) > 2]
-        if len(long) == 1 and len(long[0]) == 4:
-            told |= {s.name: long[0] for s in tensors}
-        elif len(listed) == len(tensors) > 1:
-            told |= {s.name: shape for s, shape in zip(tensors, listed, strict=True)}
-    return told
+def _named(subject: Subject, slots: list[Slot]) -> dict[str, tuple[str, ...]]:
+    """Shapes that are stated behind a name."""
+    told = stated_shapes(subject.docs, [*(s.name for s in slots), *subject.init])
+    many = {s.name for s in slots if s.role in ("key", "value")}  # never one vector
+    return {name: axes for name, axes in told.items() if name not in many or len(axes) > 1}
+
+
+def _in_order(
+    subject: Subject, slots: list[Slot], named: Mapping[str, tuple[str, ...]]
+) -> dict[str, tuple[str, ...]]:
+    """Shapes in the order of the arguments, where a sentence names none of them."""
+    tensors = [s for s in slots if s.role in SEQUENCES and s.required]
+    if any(s.name in named for s in tensors):
+        return {}
+    given = re.split(r"->|\breturn", subject.sayings, flags=re.IGNORECASE)[0]
+    listed = shapes_in_order(given)
+    long = [shape for shape in listed if len(shape) > 2]
+    if len(long) == 1 and len(long[0]) == 4 and letter(long[0][-1]) == "D":
+        return {s.name: long[0] for s in tensors}
+    if len(listed) == len(tensors) > 1:
+        return {s.name: shape for s, shape in zip(tensors, listed, strict=True)}
+    return {}
 
 
 def _search(
@@ -178,7 +191,7 @@ def _search(
                 trial = try_out(subject, with_parameters_made(subject, attempt))
             trials += 1
             sieve.failed(trial)
-            if not trial.perfect and not _plausible(attempt.binding, said):
+            if not _plausible(subject, trial, said):
                 trial = replace(trial, outputs=(), returned=replace(trial.returned, progress=()))
                 if trial.returned.failure is None:
                     continue
@@ -191,7 +204,9 @@ def _search(
     return best
 
 
-def _plausible(binding: Binding, said: Stated) -> bool:
-    """Whether a guess that did not wholly succeed may stand: no layout that nothing states."""
-    first = binding.leading.axes.startswith("TB")
-    return not first or said.layout == "length_first"
+def _plausible(subject: Subject, trial: Trial, said: Stated) -> bool:
+    """Whether it may stand: a layout that nothing states must run, and keep samples apart."""
+    first = trial.attempt.binding.leading.axes.startswith("TB")
+    if not first or said.layout == "length_first":
+        return True
+    return trial.perfect and not mixes(subject, with_outputs(trial))

@@ -23,7 +23,7 @@ def layout_question(
     """Ask where batch-first mixes samples, length-first does not, and nothing says which it is."""
     if any(s.name in told for s in slots if s.role in ("query", "key")):
         return None
-    if attempt.binding.leading.axes != "BTD" or not _mixes(subject, attempt):
+    if attempt.binding.leading.axes != "BTD" or not mixes(subject, attempt):
         return None
     for frame in (("TBD", "TBD"), ("BD", "TBD"), ("1BD", "TBD")):
         query = attempt.binding.slot("query")
@@ -37,7 +37,7 @@ def layout_question(
         )
         other = replace(attempt, binding=replace(attempt.binding, slots=turned))
         trial = try_out(subject, other)
-        if trial.perfect and not _mixes(subject, with_outputs(trial)):
+        if trial.perfect and not mixes(subject, with_outputs(trial)):
             return Question(
                 f"{subject.name} keeps samples apart only if its arrays are (length, batch, dim), "
                 "and nothing says which layout it means. State it with --layout length-first, or "
@@ -52,7 +52,7 @@ def _small(inputs: Inputs) -> Inputs:
     return inputs.with_(query=inputs.query * 0.2, key=key)
 
 
-def _mixes(subject: Subject, attempt: Attempt) -> bool:
+def mixes(subject: Subject, attempt: Attempt) -> bool:
     """Whether sample 0 moves when another sample's input does."""
     binding = attempt.binding
     if binding.loops_batch:

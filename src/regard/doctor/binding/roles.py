@@ -43,16 +43,16 @@ _INIT: tuple[tuple[str, str], ...] = (
     ("kv_heads", r"(n|num)_?(kv|key_value)_?heads|num_key_value_heads|kv_heads"),
     ("num_heads", r"heads?_(count|num)|(n|num|nb|number_of)_?(attention_?|attn_?|q_?|query_?)?heads?|heads|nhead|n_h|h"),
     ("head_dim", r"(d|dim)_?(head|per_head)|head_?(dim|size|width)|dim_head|d_k|d_v|dk|dv"),
-    ("vocab", r"\w*(vocab|n_tokens|num_tokens|ntoken|num_embeddings|n_words|n_classes)\w*|output_(size|dim)|out_(size|voc)|num_words"),
-    ("embed_dim", r"(emb|embed|embedding|word|emb_?d|input|in)_?(dim|size|d|dims|features)?"),
+    ("vocab", r"\w*(vocab|ntoken|num_embeddings)\w*|(n|num)_(tokens?|chars?|characters|symbols|words|classes|types|ids)|output_(size|dim)|out_(size|voc)|num_words"),
+    ("embed_dim", r"(emb|embed|embedding|word|emb_?d|input|in|inp|x)_?(dim|size|d|dims|features|channels)?|(d|dim|n|num|c|ch)_(emb|embed|embedding|word|input|inp|in)"),
     ("max_len", r"(max|maximum|block|context|ctx)_?(len|length|size|seq_len|src_len|positions?|window)\w*|max_\w*len\w*|T|n_ctx|seq_len"),
-    ("window", r"window(_size)?|width|radius"),
+    ("window", r"window(_size)?|radius|(half|band|window)_?width"),
     ("layers", r"(n|num)_?layers"),
-    ("value_dim", r"(v|value|values)_?(dim|size|width|d|dims|features|hidden)|d_?val(ue)?|dim_v(alue)?|vdim"),
-    ("key_dim", rf"(k|key|keys|memory|mem|kv|{_ENC}|annotation|context|ctx)_?(hid(den)?_?)?(dim|size|width|d|dims|features|units|hidden|hid)|(d|dim)_?(k|key|enc|encoder|h|memory|mem|src|kv|context)|kdim|enc_hid|h_dim|d_h|{_ENC}_(hid|hidden|h)_(dim|size)|states_dim"),
-    ("query_dim", rf"(q|query|queries|{_DEC}|state|s)_?(hid(den)?_?)?(dim|size|width|d|dims|features|units|hidden|hid)|(d|dim)_?(q|query|dec|decoder|s|state|tgt)|qdim|dec_hid|{_DEC}_(hid|hidden|h|state)_(dim|size)"),
-    ("attn_dim", r"(a|attn|att|attention|align(ment)?|score|proj|projection|inner|mid|alignment_hidden|energy|common|joint)_?(hid(den)?_?)?(dim|size|width|d|dims|units|features|hidden)|(d|dim)_?(a|att|attn|attention|align)|units|num_hiddens|attn_units|n_att"),
-    ("width", r"(d|dim|n)_?(model|hid|hidden|embd?)|hid(den)?_?(dim|size|d|units|features)?|width|dim|d|hidden_size|n_embd|channels|embed_dim|model_dim|feature_?(dim|size)|size|features|units|num_units|n_hidden|n_units|H|D"),
+    ("value_dim", r"(v|value|values)_?(dim|size|width|d|dims|features|hidden)|d_?val(ue)?|dim_v(alue)?|vdim|(n|num|c|ch)_(val|value|values)"),
+    ("key_dim", rf"(k|key|keys|memory|mem|kv|{_ENC}|annotation|context|ctx)_?(hid(den)?_?)?(dim|size|width|d|dims|features|units|hidden|hid)|(d|dim)_?(k|key|enc|encoder|h|memory|mem|src|kv|context)|(d|dim|n|num|c|ch|size)_(key|keys|enc|encoder|memory|mem|src|source|ctx|context|annotation)|kdim|enc_hid|h_dim|d_h|{_ENC}_(hid|hidden|h)_(dim|size)|states_dim"),
+    ("query_dim", rf"(q|query|queries|{_DEC}|state|s)_?(hid(den)?_?)?(dim|size|width|d|dims|features|units|hidden|hid)|(d|dim)_?(q|query|dec|decoder|s|state|tgt)|(d|dim|n|num|c|ch|size)_(query|queries|dec|decoder|state|tgt|target|trg)|qdim|dec_hid|{_DEC}_(hid|hidden|h|state)_(dim|size)"),
+    ("attn_dim", r"(a|attn|att|attention|align(ment)?|score|proj|projection|inner|mid|alignment_hidden|energy|common|joint)_?(hid(den)?_?)?(dim|size|width|d|dims|units|features|hidden)|(d|dim)_?(a|att|attn|attention|align)|(d|dim|n|num|c|ch|size)_(att|attn|attention|align|score|proj|inner|mid)|units|num_hiddens|attn_units|n_att"),
+    ("width", r"(d|dim|n)_?(model|hid|hidden|embd?)|hid(den)?_?(dim|size|d|units|features)?|width|dim|d|hidden_size|n_embd|channels|embed_dim|model_dim|feature_?(dim|size)|size|features?|feats?|units|num_units|n_hidden|n_units|(n|num|d|dim)_?(feat|feats|feature|features|channels|units)|d_hidden|channels?|H|D"),
 )  # fmt: skip
 
 
@@ -103,17 +103,26 @@ def assign(
     stated = {name: "key" if role == "prepared_key" else role for role, name in bind.items()}
     names = list(call)
     guesses = {name: stated.get(name) or _guess(name, names) for name in names}
+    unnamed = {name for name, role in guesses.items() if not role}
     _settle(guesses, call, stated, has_embedding)
     guesses = {n: "mask" if r == "pair_mask" else r for n, r in guesses.items()}
     return [
-        Slot(name, role or "unknown", value=_default(call[name]), required=_required(call[name]))
+        Slot(
+            name,
+            role or "unknown",
+            value=_default(call[name]),
+            required=_required(call[name]),
+            guessed=name in unnamed,
+        )
         for name, role in guesses.items()
     ]
 
 
 def _guess(name: str, names: list[str]) -> str:
     lowered = {n.lower() for n in names}
-    letters = name.lower() in ("q", "k", "v") and {"q", "k"} <= lowered
+    spelled = _letter(name)
+    plain = len(name) == 1  # beside q and k, v_a is a weight
+    letters = bool(spelled) and {"q", "k"} <= {_letter(n) for n in names if (len(n) == 1) == plain}
     if is_prepared(name) and "key" in name.lower() and {"values", "value", "memory"} & lowered:
         return "key"
     if not letters and is_parameter(name) and name not in ("v", "b", "u"):
@@ -123,7 +132,16 @@ def _guess(name: str, names: list[str]) -> str:
         return "parameter" if others else "value"
     if name in ("b", "u"):
         return "parameter"
+    if letters:
+        return {"q": "query", "k": "key", "v": "value"}[spelled]
     return call_role(name)
+
+
+def _letter(name: str) -> str:
+    """q, k or v where a name is that letter, maybe with a word: q_new, k_all; never a weight."""
+    weight = r"a|att|attn|w|b|score|proj|weight|bias|lin|mask|len|pad|dim|size|scale"
+    found = re.fullmatch(rf"([qkv])(?!_({weight})(_|s?$))(_\w+)?", name.lower())
+    return found.group(1) if found else ""
 
 
 def _settle(

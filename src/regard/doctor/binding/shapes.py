@@ -29,6 +29,8 @@ def stated_shapes(docs: str, names: Sequence[str]) -> dict[str, tuple[str, ...]]
             others = [
                 n for n in names if n != name and re.search(rf"\b{n}\b", _after(between, name))
             ]
+            if _speaks_of_another(_after(between, name)):
+                continue
             joined = re.fullmatch(r"[\s`,/\w]*(?:and)?[\s`,/\w:=]*", _after(between, name))
             if axes and (not others or (joined and ":" in between)):
                 found.setdefault(name, axes)
@@ -40,6 +42,18 @@ def stated_shapes(docs: str, names: Sequence[str]) -> dict[str, tuple[str, ...]]
             listed = shapes_in_order(_entry(docs, name))
             found |= {name: listed[0]} if listed else {}
     return found
+
+
+def _speaks_of_another(gap: str) -> bool:
+    """Whether what stands between a name and a shape is a formula, or names another thing.
+
+    `W h_j, with s of (n,)` tells of s; `k^T / sqrt(d)` of nothing.
+    """
+    symbol = r"(?<![\w`'-])(?!(?i:a|x)\b)[A-Za-z](?:_\w{1,3})?(?![\w'-])"
+    called = re.search(r"\w[\(\[]$", gap) and not re.search(
+        r"(?i:tensor|array|shape|size)[\(\[]$", gap
+    )
+    return bool(re.search(r"[\^+*=/]\s*\w|sqrt", gap) or re.search(symbol, gap) or called)
 
 
 def without_shapes(docs: str) -> str:

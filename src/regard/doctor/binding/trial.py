@@ -36,11 +36,15 @@ class Trial:
 
     @property
     def rank(self) -> tuple[Any, ...]:
-        """Understood answers before answers, answers before errors, later errors before early."""
+        """Understood answers before answers, answers before errors, later errors before early.
+
+        An error that comes late only because sizes that are stated apart are equal counts less.
+        """
         ran = self.returned.failure is None
         roles = {form.role for form in self.outputs}
         understood = bool(roles & {"context", "weights"})
-        return (understood and not self.unknown, understood, ran, self.returned.progress)
+        apart = not self.attempt.binding.unexpected
+        return (understood and not self.unknown, understood, ran, apart, self.returned.progress)
 
     @property
     def perfect(self) -> bool:
@@ -58,8 +62,9 @@ def draw_inputs(
     extra: dict[str, Any] = {}
     roles = {slot.role for slot in binding.slots}
     if "token" in roles:
-        ids = random.integers(1, max(2, sizes.vocab), sizes.batch)
-        extra["token"] = ids if binding.token_ids else normal((sizes.batch, sizes.embed_dim))
+        ids, width = max(2, sizes.vocab), (sizes.batch, sizes.embed_dim)
+        drawn = random.integers(1, ids, sizes.batch) if binding.token_ids else normal(width)
+        extra["token"] = drawn
     if "cell" in roles or binding.state_pair == "cell":
         extra["cell"] = normal((sizes.batch, sizes.query_dim))
     if "feed" in roles or binding.state_pair == "feed":

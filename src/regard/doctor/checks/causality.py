@@ -20,8 +20,11 @@ from regard.doctor.symptoms import NotChecked, Note, Symptom
 from regard.doctor.tracing.trace import Event
 
 NAME = "causal-alignment"
-# Code that keeps keys of earlier calls: its queries are the last positions, not the first.
-CACHED = re.compile(r"cach|\bpast_|\bpast=|last (query|position|row) sees", re.I)
+# Code that is given keys of earlier calls: its queries are the last positions, not the first.
+CACHED = re.compile(
+    r"cach|\bpast_|\bpast=|last (query|position|row) sees|last rows of the|incremental|\bnewest\b",
+    re.I,
+)
 
 
 def _alignment(exam: Examination) -> Iterator[Symptom | NotChecked]:

@@ -18,12 +18,15 @@ from regard.doctor.checks.asking import (
 from regard.doctor.examination import Examination
 from regard.doctor.probe import Answer, Inputs
 from regard.doctor.symptoms import NotChecked, Note, Symptom
+from regard.doctor.tracing.blame import first_infinite
+from regard.doctor.tracing.trace import Event
 
 NAME = "empty-row"
 # Code that says what becomes of an empty row allows it.
 ALLOWED = re.compile(
     r"(len(gth)?s?\b.{0,40}\b(0|zero)\b)|\bempty\b|(fully|all|everything|entirely)[ -]+"
-    r"(masked|hidden|padded|padding)|nothing to attend",
+    r"(masked|hidden|padded|padding)|nothing to attend|"
+    r"\b(padd(ed|ing) rows?|rows? of padding)\b.{0,20}\b(zeros?|0)\b",
     re.I,
 )
 # Code that says that there is always something to attend to is not asked about it.
@@ -71,9 +74,15 @@ def _empty_row(exam: Examination) -> Iterator[Symptom | NotChecked]:
     elif _attends(answer, empty):
         said = "a row with nothing to attend to attends to hidden positions"
         if ALLOWED.search(said_in_words):
-            yield Symptom(NAME, said, ("empty-row", "mask-value"))
+            yield Symptom(NAME, said, ("empty-row", "mask-value"), _overflowing_sum(exam, inputs))
         else:
             yield Note(f"{said} (lengths of 0 are not documented as allowed)")
+
+
+def _overflowing_sum(exam: Examination, inputs: Inputs) -> Event | None:
+    """Where two finite masks add up to infinity: hidden twice is not hidden once there."""
+    event = first_infinite(exam.ask(inputs, trace=True).trace)
+    return event if event is not None and event.op == "add" else None
 
 
 def _holds_nan(answer: Answer, rows: Rows) -> bool:

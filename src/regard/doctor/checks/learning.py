@@ -1,8 +1,8 @@
 """Gradients reach what moves the result, and are finite, beside an empty row too."""
 
 import ast
-import re
 from collections.abc import Iterator
+from typing import TypeGuard
 
 import numpy as np
 
@@ -92,55 +92,36 @@ def _moved(before: Answer, after: Answer) -> bool:
     return compared.get("context", compared.get("weights", False))
 
 
-def _parameters_finite(exam: Examination) -> Iterator[Symptom | NotChecked]:
-    wrong = [
-        name
-        for name, array in exam.parameters().items()
-        if not np.isfinite(array).all() or np.abs(array).max(initial=0.0) > 1e8
-    ]
-    if wrong:
-        said = f"{', '.join(wrong)} holds NaN or numbers beyond 1e8 at the start"
-        yield Symptom("parameters-finite", said, ("uninitialized",))
-        return
-    for name, line, code in _uninitialized(exam.source):
-        said = f"{name} is made over uninitialized memory and never filled"
-        event = Event("empty", (), (), place=Place(exam.file, line, code))
+def _parameters_filled(exam: Examination) -> Iterator[Symptom | NotChecked]:
+    names = exam.uninitialized
+    if names:
+        verb = "is" if len(names) == 1 else "are"
+        said = f"{', '.join(names)} {verb} made over uninitialized memory and never filled"
+        event = Event("empty", (), (), place=_made_at(exam, names[0]))
         yield Symptom("parameters-finite", said, ("uninitialized",), event)
 
 
-# torch.empty(...), torch.Tensor(3, 4), torch.FloatTensor(3, 4), but not torch.Tensor([1., 2.]).
-EMPTY = re.compile(
-    r"\b(empty|empty_like|new_empty)\(|\b(Float|Double|Half)?Tensor\((?!\s*[\[\(]|\s*np|\))"
-)
-
-
-def _uninitialized(source: tuple[str, ...]) -> Iterator[tuple[str, int, str]]:
-    """Parameters made of empty memory to whose name nothing is written afterwards."""
-    text = "\n".join(source)
+def _made_at(exam: Examination, parameter: str) -> Place | None:
+    """The line that gives the module this parameter: `self.v = ...` for `scorer.v`."""
     try:
-        tree = ast.parse(text)
+        tree = ast.parse("\n".join(exam.source))
     except SyntaxError:
-        return
-    if re.search(r"\.parameters\(\)|\.modules\(\)|\.apply\(", text):
-        return  # all of them are filled in one loop
-    for node in ast.walk(tree):
-        if not isinstance(node, ast.Assign) or not isinstance(node.targets[0], ast.Attribute):
-            continue
-        code, name = ast.get_source_segment(text, node) or "", node.targets[0].attr
-        if "Parameter(" not in code or not EMPTY.search(code) or re.search(r"_\(|init", code):
-            continue
-        rest = text.replace(code, "")
-        member = rf"\.{name}\b(\.data)?"
-        by_function, by_method = rf"_\([^\n]*{member}", rf"{member}\.\w+_\("
-        assigned = rf"{member}(\[[^\n]*\])?\s*=[^=]"
-        if not re.search(f"{by_function}|{by_method}|{assigned}", rest):
-            yield name, node.lineno, source[node.lineno - 1]
+        return None
+    written = {n.attr: n.lineno for n in reversed(list(ast.walk(tree))) if _is_written(n)}
+    for name in reversed(parameter.split(".")):  # of a list of parameters: the list
+        if name in written:
+            return Place(exam.file, written[name], exam.source[written[name] - 1])
+    return None
+
+
+def _is_written(node: ast.AST) -> TypeGuard[ast.Attribute]:
+    return isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)
 
 
 CHECKS = (
     check("gradients-finite", "gradients are finite, beside an empty row too", _finite),
     check("gradients-reach", "whatever moves the result gets a gradient", _reach),
     check(
-        "parameters-finite", "parameters start from numbers, not from memory", _parameters_finite
+        "parameters-finite", "parameters start from numbers, not from memory", _parameters_filled
     ),
 )

@@ -11,7 +11,7 @@ from regard.doctor.checks.asking import ask, check, differs, fresh, parts, requi
 from regard.doctor.examination import Examination
 from regard.doctor.probe import Answer, Array
 from regard.doctor.symptoms import NotChecked, Note, Symptom
-from regard.doctor.tracing.locate import find
+from regard.doctor.tracing.locate import find, score_products
 from regard.doctor.tracing.trace import Event
 
 CELL = re.compile("gru|lstm|rnn")
@@ -43,11 +43,12 @@ def _cell(exam: Examination) -> Event | None:
 
 
 def _scored(exam: Examination, answer: Answer) -> Event | None:
-    """What made the weights, at the line of the step that asked for them."""
+    """What made the scores, else the weights, at the line of the step that asked for them."""
     trace = exam.ask(exam.inputs(), trace=True).trace
     if answer.weights is None:
         return None
-    made = [e for e, _ in find(trace, answer.weights) if e.place is not None and e.op != "input"]
+    weighed = [e for e, _ in find(trace, answer.weights) if e.op != "input"]
+    made = [e for e in (*(p.event for p in score_products(trace)), *weighed) if e.place is not None]
     if not made:
         return None
     outer = made[0].settings.get("called_from") or ()

@@ -36,6 +36,8 @@ def _before_dropout(exam: Examination) -> Iterator[Symptom | NotChecked]:
             continue
         sums = weights.sum(-1)
         if np.allclose(sums, 1.0, atol=1e-3):
+            if _drops_what_is_compared(exam):
+                return  # other queries or keys have other weights
             said = f"in training the weights differ by {percent(gap(evaluated, weights))}"
             causes = ("dropout", "returned-weights")
             yield Symptom("weights-before-dropout", f"{said}, and still sum to 1", causes)
@@ -45,6 +47,14 @@ def _before_dropout(exam: Examination) -> Iterator[Symptom | NotChecked]:
             said = f"in training the weights sum to {sums.min():.3g} … {sums.max():.3g}"
             yield Symptom("weights-before-dropout", said, ("returned-weights", "dropout"))
         return
+
+
+def _drops_what_is_compared(exam: Examination) -> bool:
+    """Whether training drops parts of the queries or keys: of embeddings, say."""
+    trace = exam.ask(exam.inputs(), train=True, trace=True).trace
+    flow = Flow(trace)
+    before = {at for one in score_products(trace) for at in flow.back(one.index)}
+    return any(trace.events[at].op == "dropout" for at in before)
 
 
 def _dropout_alone(exam: Examination) -> Iterator[Symptom | NotChecked]:

@@ -7,6 +7,7 @@ from regard.doctor.comparison.anatomy import Anatomy, dissect
 from regard.doctor.comparison.causal_variants import CAUSAL
 from regard.doctor.comparison.dot_variants import DOT_SCORES
 from regard.doctor.comparison.head_variants import HEADS
+from regard.doctor.comparison.inside import attended
 from regard.doctor.comparison.mask_variants import MASKS
 from regard.doctor.comparison.match import Families, Match, Right, Target, best, mistake
 from regard.doctor.comparison.named_faults import findings_of, used_transposed
@@ -77,7 +78,8 @@ def _ask(exam: Examination, inputs: Inputs) -> tuple[Answer, Anatomy | None]:
     answer = exam.ask(inputs, trace=True)
     if answer.failure is not None or (answer.weights is None and answer.context is None):
         return answer, None
-    return answer, dissect(exam, inputs, answer)
+    anatomy = dissect(exam, inputs, answer)
+    return (answer if anatomy is None else attended(answer, anatomy, inputs)), anatomy
 
 
 def _only_hides(found: Match, plain: Inputs) -> bool:

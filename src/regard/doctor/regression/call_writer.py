@@ -62,7 +62,7 @@ class CallWriter:
             at = {"T": "t"} if role == "query" and binding.loops_queries else {}
             laid = self._laid(f'given["{role}"]', "BTD", slot.axes, heads, at)
             if role == "query" and binding.state_pair:
-                return f"({laid}, {self._row('cell', slot.axes)})"
+                return f"({laid}, {self._row(binding.state_pair, slot.axes)})"
             return laid
         if role == "cell":
             query = binding.slot("query")
@@ -70,16 +70,15 @@ class CallWriter:
         if role == "feed" or (role == "token" and not binding.token_ids):
             return self._row(role, slot.axes)
         if role == "token":
-            return (
-                f'array(given["token"]{ {"B": "", "B1": "[:, None]", "1B": "[None]"}[slot.axes] })'
-            )
+            ids = self._examples('given["token"]', slot.axes)
+            return f"array({ids}{ {'B': '', 'B1': '[:, None]', '1B': '[None]'}[slot.axes] })"
         if role == "mask":
             return self._mask(binding.mask or MaskForm("BK"))
         if role == "lengths":
             seen = 'given["may_attend"].any(1).sum(1)'
             one = f"{seen}[b]" if binding.loops_batch else f"{seen}[0]"
             forms = {"": f"int({one})", "list": f"{seen}.tolist()"}
-            return forms.get(slot.axes, f"array({seen})")
+            return forms.get(slot.axes, f"array({self._examples(seen, slot.axes)})")
         if role == "parameter":
             return f'array(parameters()["{slot.name}"])'
         if role in ("causal", "training"):
@@ -90,23 +89,29 @@ class CallWriter:
             raise CannotWrite(f"the argument {slot.name} is no plain value")
         return repr(slot.value)
 
+    def _examples(self, name: str, axes: str) -> str:
+        """All of the batch, or the one example of this call where it keeps a batch axis of 1."""
+        return f"{name}[b : b + 1]" if self.binding.loops_batch and "B" in axes else name
+
     def _row(self, role: str, axes: str) -> str:
         return self._laid(f'given["{role}"][:, None]', "BTD", axes, 1, {})
 
     def _laid(self, name: str, letters: str, axes: str, heads: int, at: Mapping[str, str]) -> str:
         """(batch, position, channels) in the order of `axes`."""
+        name = self._examples(name, axes)
         dropped = self.dropped | dict(at)
         if "H" not in axes and axes.replace("1", "") == _kept(letters, axes):
             return f"array({name}{index(letters, axes, dropped)})"
         kept = _kept(letters, axes)
         taken = f"{name}{index(letters, kept, dropped)}"
         if "H" in axes:
-            taken = f"split({taken}, {heads})"
-            kept = kept.replace("D", "HD")
+            many = len(kept) > 1
+            taken = f"split({taken}, {heads})" if many else f"{taken}.reshape({heads}, -1)"
+            kept = f"{kept[:-2]}H{kept[-2:]}" if many else "HD"
         return f"array({taken}{moved(kept, axes.replace('1', ''), '.transpose')}{ones(axes)})"
 
     def _mask(self, form: MaskForm) -> str:
-        seen, letters = 'given["may_attend"]', "BQK"
+        seen, letters = self._examples('given["may_attend"]', form.axes), "BQK"
         if "Q" not in form.axes and not self.binding.loops_queries:
             seen, letters = f"{seen}.any(1)", "BK"
         plain = form.axes.replace("1", "").replace("H", "")

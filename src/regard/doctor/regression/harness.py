@@ -38,7 +38,7 @@ class Harness:
         self.arguments = dict(exam._found.construction.arguments)
         if exam.unexpected:
             self._uncouple()
-        elif not exam.parameters() and not self.binding.self_attention:
+        elif not (exam.parameters() or self.binding.self_attention or self.binding.kv_heads):
             sizes = self.binding.sizes  # what compares query and key as they are needs one width
             self.binding = replace(self.binding, sizes=sizes.with_(query_dim=sizes.key_dim))
         self.torch = exam.framework == "torch"
@@ -204,9 +204,9 @@ class Harness:
             ids = f"random.integers(1, {max(2, sizes.vocab)}, batch)"
             drawn = ids if binding.token_ids else f"normal((batch, {sizes.embed_dim}))"
             lines.append(f'    given["token"] = {drawn}')
-        if "cell" in roles or binding.state_pair:
+        if "cell" in roles or binding.state_pair == "cell":
             lines.append('    given["cell"] = normal((batch, D_S))')
-        if "feed" in roles:
+        if "feed" in roles or binding.state_pair == "feed":
             lines.append('    given["feed"] = normal((batch, D_V))')
         if not own:
             lines.append('    given["key"] = normal((batch, t_enc, D_H))')

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import torch
 
 from regard.doctor.binding.bound import BoundExamination
 from regard.doctor.findings import Certainty, Finding, Outcome, Report
@@ -16,7 +17,10 @@ from regard.doctor.regression.right_numbers import formula
 from regard.doctor.regression.rule_tests import Rules
 from regard.doctor.regression.written_file import function
 
-_BY_RULE = ("mask-", "empty-", "causal-", "stale-", "in-place", "dropout", "decoder-", "returned-")
+_BY_RULE = (
+    *("mask-", "empty-", "causal-", "stale-", "in-place", "dropout", "decoder-", "returned-"),
+    *("query-", "key-"),
+)
 NUMBERS = """\
 given, code = {given}, build()
 assert_same(attend(given, code), expected(given, code))"""
@@ -96,6 +100,7 @@ class _Writer:
             many_queries=not self._exam.binding.loops_queries,
             convention=self._exam.convention,
             missing=self._missing(),
+            has_parameters=isinstance(self._exam._attempt.made, torch.nn.Module),
         )
         by_rule = [body for check in finding.checks for body in rules.of(check)]
         given = ["hide(draw(), LENGTHS)"] if rules.has_mask else []

@@ -51,6 +51,6 @@ def formula(exam: BoundExamination, harness: Harness) -> str | None:
         ):
             if theirs is not None and (right.shape != theirs.shape or not np.isfinite(right).all()):
                 return None
-    except (CannotWrite, ValueError, KeyError, AttributeError, IndexError):
+    except (CannotWrite, ValueError, KeyError, AttributeError, IndexError, RuntimeError):
         return None
     return text

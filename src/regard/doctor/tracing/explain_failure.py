@@ -24,6 +24,9 @@ def explain(
     squeezed = _squeezed(answer, source, sizes)
     if squeezed is not None:
         return squeezed
+    joined = _joined(answer, source, sizes)
+    if joined is not None:
+        return joined
     where = site(event, answer.trace, source)
     case = WrongShapes(event, where, sizes, framework, failure.message)
     return case.explain(event.place or place)
@@ -71,6 +74,39 @@ def _squeezed(answer: Answer, source: tuple[str, ...], sizes: Sizes) -> Explanat
             rewritten=fix != code,
         )
     return None
+
+
+def _joined(answer: Answer, source: tuple[str, ...], sizes: Sizes) -> Explanation | None:
+    """A product that does not fit since its operand was joined along another axis than the last."""
+    flow, last = Flow(answer.trace), len(answer.trace.events) - 1
+    failed = flow.events[last]
+    if failed.op not in ("matmul", "bmm", "linear") or len(failed.inputs) < 2:
+        return None
+    given, matrix = failed.inputs[:2]
+    maker = flow.maker(given, last)
+    event = flow.events[maker] if maker is not None else None
+    if event is None or event.op != "cat" or len(matrix.shape) < 2:
+        return None
+    width = matrix.shape[-1] if failed.op == "linear" else matrix.shape[-2]
+    shapes = [operand.shape for operand in event.inputs]
+    alike = len({shape[:-1] for shape in shapes}) == 1
+    last_axis = event.settings.get("axis") == len(given.shape) - 1
+    if last_axis or not alike or sum(shape[-1] for shape in shapes) != width:
+        return None
+    where = site(event, answer.trace, source)
+    code = event.place.code if event.place is not None else ""
+    fix = re.sub(r"\b(axis|dim)\s*=\s*-?\d+", r"\1=-1", code, count=1)
+    fix = fix if fix != code else re.sub(r"([\])]),\s*-?\d+\)", r"\1, -1)", code, count=1)
+    wanted = (*shapes[0][:-1], width)
+    return Explanation(
+        tensor=where.target if where is not None and where.target else "cat",
+        rule=f"what is joined goes into a product {width} wide: {both(wanted, sizes)} is wanted.",
+        seen=f"joined along axis {event.settings.get('axis')} it is {given.shape}",
+        fix=fix if fix != code else "Join along the last axis.",
+        place=event.place,
+        event=event,
+        rewritten=fix != code,
+    )
 
 
 def _first_name(code: str) -> str:
