@@ -1,5 +1,7 @@
 """What attend refuses, each with what was given, the rule, and the fix."""
 
+import math
+
 import numpy as np
 import pytest
 import torch
@@ -279,3 +281,36 @@ def test_shapes_are_worked_out_on_meta(name: str) -> None:
         )
         assert attended.context.is_meta
         assert attended.context.shape == (2, 3, 6)
+
+
+def test_devices_that_differ_are_refused() -> None:
+    query, key = torch.randn(1, 2, 4), torch.randn(1, 3, 4)
+    for tensors in ((query, key.to("meta"), key), (query, key, key.to("meta"))):
+        with pytest.raises(ValueError, match=r"attend: query is on cpu, .*meta.* \.to\('cpu'\)"):
+            attend(*tensors)
+    prepared = scores.Dot().prepare(key.to("meta"))
+    with pytest.raises(ValueError, match=r"key on meta"):
+        attend(query, prepared, key, score=prepared.score)
+
+
+@pytest.mark.parametrize("name", ["additive", "concat", "general"])
+def test_parameters_on_another_device_are_refused(name: str) -> None:
+    query = torch.randn(1, 2, 4)
+    score = scores.make_score(name, query_dim=4, key_dim=4).to("meta")
+    refused = r"query is on cpu, but the parameters of \w+ are on meta\. .* score\.to\('cpu'\)"
+    with pytest.raises(ValueError, match=refused):
+        attend(query, query, query, score=score)
+    with pytest.raises(ValueError, match=refused):
+        score(query, query)
+
+
+@pytest.mark.parametrize("scale", [math.nan, math.inf, -math.inf])
+def test_a_scale_is_a_finite_number(scale: float) -> None:
+    with pytest.raises(ValueError, match=r"ScaledDot: scale=.* must be a finite number"):
+        scores.ScaledDot(scale)
+
+
+def test_a_key_prepared_by_another_of_the_same_kind_is_said_to_be() -> None:
+    x = torch.randn(1, 2, 4)
+    with pytest.raises(ValueError, match=r"prepared by another Dot\(\), but score is Dot\(\)"):
+        attend(x, scores.Dot().prepare(x), x, score=scores.Dot())

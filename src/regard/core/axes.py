@@ -24,15 +24,16 @@ def check_inputs(
     query: Tensor,
     key_shape: Sequence[int],
     key_dtype: torch.dtype,
+    key_device: torch.device,
     value: Tensor,
     *,
     caller: str = "attend",
 ) -> None:
-    """Query, key and value must have as many axes, equal leading axes, and one dtype.
+    """Query, key and value must have as many axes, equal leading axes, one dtype and one device.
 
     Raises:
         TypeError: dtypes differ or are not floating point.
-        ValueError: shapes do not fit.
+        ValueError: shapes do not fit, or devices differ.
     """
     ranks = (query.dim(), len(key_shape), value.dim())
     if not ranks[0] == ranks[1] == ranks[2] or ranks[0] not in _AXES:
@@ -62,6 +63,11 @@ def check_inputs(
             f"{caller}: query is {dtype_text(query.dtype)}, key {dtype_text(key_dtype)}, value "
             f"{dtype_text(value.dtype)}. All three must have one floating-point dtype, of 16 bits "
             f"or more. Convert them with .to(torch.{right})."
+        )
+    if not query.device == key_device == value.device:
+        raise ValueError(
+            f"{caller}: query is on {query.device}, key on {key_device}, value on {value.device}. "
+            f"All three must be on one device. Move them with .to({str(query.device)!r})."
         )
 
 

@@ -87,7 +87,7 @@ def attend(
     _check_tensors(query=query, key=key, value=value, bias=bias)
     _check_score(score)
     mask = None if may_attend is None else as_mask(may_attend)
-    check_inputs(query, key.shape, key.dtype, value)
+    check_inputs(query, key.shape, key.dtype, key.device, value)
     score.check(query, key, caller="attend")
     scores_shape = (*query.shape[:-1], key.shape[-2])
     bias = None if bias is None else check_bias(bias, scores_shape)

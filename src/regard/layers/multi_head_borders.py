@@ -84,7 +84,7 @@ def check_inputs_of_heads(
             f"{_CALLER}: {shapes_text(**dict(given))}. All three must be (batch, position, dim). "
             "Give a single example as x[None], and a single decoder step as query[:, None]."
         )
-    check_inputs(query, key.shape, key.dtype, value, caller=_CALLER)
+    check_inputs(query, key.shape, key.dtype, key.device, value, caller=_CALLER)
     for (name, tensor), width in zip(given, widths, strict=True):
         if tensor.shape[-1] != width:
             raise ValueError(

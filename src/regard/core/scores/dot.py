@@ -40,6 +40,9 @@ class ScaledDot(Dot):
     Args:
         scale: what the dot product is multiplied by; None for ``1/√d`` of the query's width.
 
+    Raises:
+        ValueError: ``scale`` is no finite number.
+
     >>> import torch
     >>> ScaledDot()(torch.ones(1, 1, 64) * 14, torch.ones(1, 1, 64) / 8)
     tensor([[[14.]]])
@@ -47,6 +50,11 @@ class ScaledDot(Dot):
 
     def __init__(self, scale: float | None = None) -> None:
         super().__init__()
+        if scale is not None and not math.isfinite(scale):
+            raise ValueError(
+                f"ScaledDot: scale={scale!r}. The dot product is multiplied by it, so it must be a "
+                "finite number. Give one, or None for 1/√d."
+            )
         self.scale = scale
 
     def project_query(self, query: Float[Tensor, "*lead query dim"]) -> Tensor:

@@ -35,6 +35,11 @@ class PreparedKey:
     """What a kernel made of them, or of a mask, at a call, for the next ones, and of which."""
 
     @property
+    def device(self) -> torch.device:
+        """Where they are."""
+        return self.projected.device
+
+    @property
     def shape(self) -> torch.Size:
         """Shape of the projected keys."""
         return self.projected.shape

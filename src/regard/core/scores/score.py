@@ -84,18 +84,28 @@ class Score(nn.Module, ABC):
         """Refuse a query and a key that this score cannot compare.
 
         Raises:
-            ValueError: leading axes, widths or heads do not fit, or another score prepared the key.
+            ValueError: leading axes, widths, heads or devices do not fit, or another score prepared
+                the key.
         """
         name = type(self).__name__
         key_shape = tuple(key.shape)
         if isinstance(key, PreparedKey):
             if key.score is not self:
+                another = "another " if repr(key.score) == repr(self) else ""
                 raise ValueError(
-                    f"{caller or name}: key was prepared by {key.score!r}, but score is {self!r}. "
+                    f"{caller or name}: key was prepared by {another}{key.score!r}, but score is "
+                    f"{self!r}. "
                     "Keys prepared by one score mean nothing to another. Pass "
                     "score=prepared.score, or prepare the keys with this score."
                 )
             key_shape = (*key_shape[:-1], key.key_dim)
+        for own in self._parameters.values():
+            if own is not None and own.device != query.device:  # torch may compute with both
+                raise ValueError(
+                    f"{caller or name}: query is on {query.device}, but the parameters of {name} "
+                    f"are on {own.device}. They must be on one device. Write "
+                    f"score.to({str(query.device)!r})."
+                )
         check_widths(
             query.shape,
             key_shape,
