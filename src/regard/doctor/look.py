@@ -1,5 +1,6 @@
 """Examines in this process: bind, check, compare, and tell."""
 
+import re
 import time
 import traceback
 from collections.abc import Collection
@@ -12,6 +13,7 @@ from regard.doctor.binding.bound import examine
 from regard.doctor.binding.subject import CannotRead
 from regard.doctor.checks import CHECKS
 from regard.doctor.diagnosis import diagnose_examination
+from regard.doctor.examination import Examination
 from regard.doctor.explains import RULES
 from regard.doctor.findings import CheckResult, Finding, Outcome, Report
 from regard.doctor.options import Options
@@ -39,6 +41,8 @@ def _report(obj: Any, options: Options, subject: str) -> Report:
     exam = examine(obj, **options.stated())
     if isinstance(exam, Question):
         return Report(subject, question=exam.text)
+    if not _attends(exam):
+        return Report(subject, question=_NO_ATTENTION)
     findings, notes, checks = diagnose_examination(exam)
     report = Report(
         subject,
@@ -50,6 +54,23 @@ def _report(obj: Any, options: Options, subject: str) -> Report:
     )
     report = as_expected(report, options.expected_failures)
     return with_tests(report, exam, obj, subject)
+
+
+_NO_ATTENTION = (
+    "no attention is seen: it gives no weights, and nothing in it is a softmax or an exponential. "
+    "Give the function or module that scores, normalizes and averages; a layer that holds one is "
+    "examined through it."
+)
+_NORMALIZING = re.compile(r"softmax|exp2?$|logsumexp|pow|sparsemax|entmax|sigmoid|attention")
+
+
+def _attends(exam: Examination) -> bool:
+    """Whether anything is normalized. What raises is examined for that."""
+    if "weights" in exam.gives:
+        return True
+    answer = exam.ask(exam.inputs(), trace=True)
+    ops = {event.op for event in answer.trace.events}
+    return answer.failure is not None or not ops or any(map(_NORMALIZING.search, ops))
 
 
 def as_expected(report: Report, expected: Collection[str]) -> Report:

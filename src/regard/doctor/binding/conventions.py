@@ -17,9 +17,10 @@ _HIDES = (
 )
 _SHOWS = (
     r"(non-?pad|not?[- ]pad|un-?masked|not (?:be )?(?:masked|hidden|ignored|padding))|\breal\b|\bvalid\b|\bkeep|\battend|"
-    r"\bvisible|\ballow|\btoken|\bword|\bpart\b|\bshow|\bseen\b|\bsee\b|\bpresent|\binclu|\blook|\bmay\b|\buse|"
+    r"\bvisible|\ballow|\bpart\b|\bshow|\bseen\b|\bsee\b|\bpresent|\binclu|\blook|\bmay\b|\buse|"
     r"\b(?:that|which) (?:count|exist|are there)|\bactual"
 )
+_THINGS = r"\b(?:tokens?|words?)\b"  # "1 for tokens", but "1 where the token is padding"
 _TRUE = r"\b(?:true|ones|(?:a|is|are) one|1s?|non-?zero)\b"
 _FALSE = r"\b(?:false|zeros?|0s?)\b"
 
@@ -182,7 +183,9 @@ def _verdict(clause: str) -> str:
             if shows.start() < hides.start() and shows.start() != hides.start()
             else ("attends" if shows.start() == hides.start() and shows.group(1) else "hides")
         )
-    return "attends" if shows else "hides" if hides else ""
+    if hides:
+        return "hides"
+    return "attends" if shows or re.search(_THINGS, clause) else ""
 
 
 def _passages(docs: str, mask_name: str) -> list[str]:

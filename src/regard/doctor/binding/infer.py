@@ -42,6 +42,12 @@ def infer(
     subject: Subject, *, bind: Mapping[str, str], layout: str | None, mask_true: str | None
 ) -> Found | Question:
     """Search for the binding under which the code runs and answers in a shape understood."""
+    absent = [name for name in bind.values() if name not in {*subject.call, *subject.init}]
+    if absent:
+        return Question(
+            f"{subject.name} has no argument {absent[0]!r}, which --bind names. It has "
+            f"{', '.join([*subject.call, *subject.init])}."
+        )
     slots = assign(subject.call, bind, has_embedding=_has_embedding(subject))
     question = _incomplete(subject, slots)
     if question is not None:

@@ -103,6 +103,8 @@ def assign(
     stated = {name: "key" if role == "prepared_key" else role for role, name in bind.items()}
     names = list(call)
     guesses = {name: stated.get(name) or _guess(name, names) for name in names}
+    numbers = {name for name, role in guesses.items() if role == "mask" and _is_number(call[name])}
+    guesses.update(dict.fromkeys(numbers - stated.keys(), ""))  # block=64 is a size
     unnamed = {name for name, role in guesses.items() if not role}
     _settle(guesses, call, stated, has_embedding)
     guesses = {n: "mask" if r == "pair_mask" else r for n, r in guesses.items()}
@@ -203,3 +205,7 @@ def _required(parameter: inspect.Parameter) -> bool:
 
 def _default(parameter: inspect.Parameter) -> object:
     return None if _required(parameter) else parameter.default
+
+
+def _is_number(parameter: inspect.Parameter) -> bool:
+    return type(parameter.default) in (int, float) or parameter.annotation in (int, float, "int")
