@@ -24,6 +24,8 @@ KEPT = 2**23
 
 PAYS_FROM = 2**15
 """(query, key, channel)s. With fewer, the call takes longer than the work."""
+PAYS_WITH_GRAD_FROM = 2**20
+"""The same where gradients of several queries are wanted, which takes two calls."""
 
 _NO_SEED = torch.zeros((), dtype=torch.int64)
 
@@ -154,11 +156,11 @@ def _refusals(request: Request) -> list[str]:
 def _does_not_pay(request: Request) -> list[str]:
     if torch.compiler.is_compiling():  # a compiled graph is for any sizes
         return []
-    if request.num_elements >= PAYS_FROM:
+    of_several = request.need_grad and request.query_shape[-2] > 1
+    least = PAYS_WITH_GRAD_FROM if of_several else PAYS_FROM
+    if request.num_elements >= least:
         return []
-    return [
-        f"batch x query x key x width is {request.num_elements:,}, and it pays from {PAYS_FROM:,}"
-    ]
+    return [f"batch x query x key x width is {request.num_elements:,}, and it pays from {least:,}"]
 
 
 ADDITIVE_CPU = Kernel(
