@@ -11,7 +11,7 @@ from torch.testing import assert_close
 from regard import Mask, attend, scores
 from regard.core.attend import attend_reference
 from regard.kernels import Request
-from regard.kernels.additive_cpu import ADDITIVE_CPU, batched
+from regard.kernels.additive_cpu import ADDITIVE_CPU, batched, kernel
 from regard.kernels.additive_cpu.kernel import additive_attention
 from tests.kernels.additive_by_hand import by_hand, make
 
@@ -26,6 +26,11 @@ MASKS: dict[str, Callable[[int], Mask | None]] = {
 }
 BATCH = {20: 2, 1: 40}
 """With as many queries, so many examples that it pays."""
+
+
+@pytest.fixture(autouse=True)
+def _it_pays(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kernel, "PAYS_WITH_GRAD_FROM", kernel.PAYS_FROM)
 
 
 def tensors(query_len: int) -> list[Tensor]:
