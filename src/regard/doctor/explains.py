@@ -246,7 +246,7 @@ ADVICE: dict[str, str] = {
     "head-split": "Cut heads with .view(batch, T, heads, d).transpose(1, 2).",
     "reshape-for-transpose": "Use transpose in place of view or reshape.",
     "batch-mixing": "Keep the batch axis first and apart: transpose(0, 1) where the code is length-first.",
-    "context-source": "context = weights @ value",
+    "context-source": "Average the values with the weights: weights @ value.",
     "broadcast": "Give both arrays the same axes, with unsqueeze where one is missing.",
     "squeeze": "Name the axis: squeeze(-1).",
     "size-coupling": "Take each width from its own argument.",

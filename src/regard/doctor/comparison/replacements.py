@@ -40,7 +40,7 @@ _ADVICE = {
     "add-softmax": "Use softmax over the key axis.",
     "to-softmax": "Use softmax over the key axis.",
     "one-softmax": "Apply softmax once.",
-    "average": "context = weights @ value",
+    "average": "Average the values with the weights: weights @ value.",
     "sum": "Sum over the keys in place of the mean.",
     "sum-axis": "Sum over the key axis: context = weights @ value.",
     "head-split": "Cut heads with .view(batch, T, heads, d).transpose(1, 2).",
