@@ -63,13 +63,14 @@ def products(
 
     added, is_causal = bias, False
     if may_attend is not None:
-        tame = are_tame(query, keys, value)
         is_causal = (
             causal_in_a_word and bias is None and _is_torchs_causal(may_attend, scores_shape)
         )
         if is_causal:
             unseen = may_attend.unseen_keys(scores_shape, query.device)  # and it must fit
+            tame = unseen is None or are_tame(query, keys, value)
         else:
+            tame = are_tame(query, keys, value)
             query = query if tame else drop_blind(query, may_attend, key.shape[-2])
             hiding = may_attend.hiding_for(scores_shape, query.device, query.dtype)
             unseen = hiding.unseen
