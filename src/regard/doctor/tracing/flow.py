@@ -56,33 +56,21 @@ class Flow:
 
     def back(self, index: int, stop: Callable[[int], bool] = lambda _: False) -> Iterator[int]:
         """The events that event `index` depends on, nearest first; not past one that stops."""
-        waiting, seen = [index], {index}
-        while waiting:
-            at = waiting.pop(0)
-            if at != index:
-                yield at
-                if stop(at):
-                    continue
-            for operand in self.events[at].inputs:
-                maker = self.maker(operand, at)
-                if maker is not None and maker not in seen:
-                    seen.add(maker)
-                    waiting.append(maker)
+        return _nearest_first(index, self._makers, stop)
 
     def forward(self, index: int, stop: Callable[[int], bool] = lambda _: False) -> Iterator[int]:
         """The events that depend on event `index`, nearest first; not past one that stops."""
-        waiting, seen = [index], {index}
-        while waiting:
-            at = waiting.pop(0)
-            if at != index:
-                yield at
-                if stop(at):
-                    continue
-            for operand in self.events[at].outputs:
-                for user in self.users(operand, at):
-                    if user not in seen:
-                        seen.add(user)
-                        waiting.append(user)
+        return _nearest_first(index, self._readers, stop)
+
+    def _makers(self, index: int) -> Iterator[int]:
+        for operand in self.events[index].inputs:
+            maker = self.maker(operand, index)
+            if maker is not None:
+                yield maker
+
+    def _readers(self, index: int) -> Iterator[int]:
+        for operand in self.events[index].outputs:
+            yield from self.users(operand, index)
 
     def product(self, index: int) -> Product | None:
         """Event `index` as a contraction, if it is one or ends one (`(a * b).sum(axis)`)."""
@@ -96,3 +84,19 @@ class Flow:
                 if made.op == "mul" and len(made.inputs) == 2:
                     return Product(event, made.inputs, index)
         return None
+
+
+def _nearest_first(
+    index: int, beside: Callable[[int], Iterator[int]], stop: Callable[[int], bool]
+) -> Iterator[int]:
+    waiting, seen = [index], {index}
+    while waiting:
+        at = waiting.pop(0)
+        if at != index:
+            yield at
+            if stop(at):
+                continue
+        for other in beside(at):
+            if other not in seen:
+                seen.add(other)
+                waiting.append(other)
