@@ -9,6 +9,7 @@ from regard.core.scores import (
     PreparedKey,
     ScaledDot,
     Score,
+    Uniform,
     make_score,
 )
 
@@ -21,5 +22,6 @@ __all__ = [
     "PreparedKey",
     "ScaledDot",
     "Score",
+    "Uniform",
     "make_score",
 ]

@@ -136,6 +136,9 @@ def one_query(
             return reference.dot_attention(query * scale, key, **allowed)
         case scores.Dot():
             return reference.dot_attention(query, key, **allowed)
+        case scores.Uniform():  # the dot product of zeros
+            nothing = np.zeros((len(key), 1))
+            return reference.dot_attention(nothing[0], nothing, **allowed)
         case scores.Bilinear():
             return reference.general_attention(query, key, parameters["weight"], **allowed)
         case scores.Concat():

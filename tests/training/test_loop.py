@@ -207,3 +207,16 @@ def test_attention_learns_to_reverse_sequences_it_has_not_seen(tmp_path, choices
     assert evaluate(best, data.test).wer < 0.1
     (prediction,) = predict(best, ["a b c d e f"], need_weights=True)
     assert prediction.target == "f e d c b a"
+
+
+def test_frozen_scores_stay_as_they_were_drawn_while_all_else_trains(tmp_path):
+    translator = make_translator()
+    before = {name: part.clone() for name, part in translator.network.state_dict().items()}
+    run(tmp_path, replace(OPTIONS, frozen_scores=True), translator=translator)
+    for name, tensor in weights_in(tmp_path).items():
+        assert torch.equal(tensor, before[name]) == name.startswith("decoder.score."), name
+
+
+def test_without_parameters_in_its_scores_there_is_nothing_to_freeze(tmp_path):
+    with pytest.raises(ValueError, match=r"^frozen_scores: the model has Dot, without parameters"):
+        run(tmp_path, replace(OPTIONS, frozen_scores=True), make_translator(attention="dot"))

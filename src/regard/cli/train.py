@@ -8,7 +8,11 @@ from typing import Annotated
 import typer
 
 Attention = Annotated[
-    str, typer.Option(help="additive, dot, scaled_dot, general, concat, or none (the bottleneck)")
+    str,
+    typer.Option(
+        help="additive, dot, scaled_dot, general, concat; uniform (a plain average) or none "
+        "(the bottleneck), to compare with."
+    ),
 ]
 
 
@@ -102,6 +106,12 @@ def train(
     bf16: Annotated[
         bool, typer.Option(help="Compute in bfloat16, on processors that can.")
     ] = False,
+    frozen_scores: Annotated[
+        bool,
+        typer.Option(
+            "--frozen-scores", help="Do not train what compares: a baseline for regard explain."
+        ),
+    ] = False,
     # ---- data
     source_tokens: Annotated[
         str | None, typer.Option(help="characters or whitespace. Default: guessed from the data.")
@@ -159,6 +169,7 @@ def train(
         seed=seed,
         mixed_precision="bf16" if bf16 else "no",
         num_workers=threads,
+        frozen_scores=frozen_scores,
     )
     if bf16 and not _has_bf16():
         raise ValueError(

@@ -24,6 +24,7 @@ from regard.text import Batch, BatchLoader, Pair
 from regard.training import checkpoint
 from regard.training.checkpoint import Position
 from regard.training.evaluate import evaluate
+from regard.training.frozen import freeze_scores
 from regard.training.gradients import GradientWorkers
 from regard.training.interrupt import Interrupt
 from regard.training.metrics import ErrorRates
@@ -127,7 +128,9 @@ class _Run:
             fused=True,
         )
         self.network, self.optimizer = self.accelerator.prepare(network, optimizer)
-        self.parameters = list(network.parameters())
+        if options.frozen_scores:
+            freeze_scores(network)
+        self.parameters = [part for part in network.parameters() if part.requires_grad]
         self.gradients = GradientWorkers(
             self.logits,
             self.parameters,

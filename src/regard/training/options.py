@@ -37,6 +37,8 @@ class TrainingOptions:
         num_workers: parts of a batch computed at once, one core each; None for as many as torch
             has threads, but at least 32 pairs to each.
         seed: of order and dropout.
+        frozen_scores: leave the scores' own parameters as they were drawn: what such a model
+            reaches, it owes little to where its attention looks.
 
     Raises:
         TypeError: a value of another type than its field's.
@@ -59,6 +61,7 @@ class TrainingOptions:
     mixed_precision: str = "no"
     num_workers: Annotated[int, between(1, 1_024)] | None = None
     seed: Annotated[int, between(0, 2**32 - 1)] = 1
+    frozen_scores: bool = False
 
     def __post_init__(self) -> None:
         check_fields(self)

@@ -7,6 +7,7 @@ from regard.core.scores.dot import Dot, ScaledDot
 from regard.core.scores.names import NAMES, make_score
 from regard.core.scores.prepared import PreparedKey
 from regard.core.scores.score import Score
+from regard.core.scores.uniform import Uniform
 
 __all__ = [
     "NAMES",
@@ -17,5 +18,6 @@ __all__ = [
     "PreparedKey",
     "ScaledDot",
     "Score",
+    "Uniform",
     "make_score",
 ]

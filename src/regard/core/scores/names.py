@@ -7,6 +7,7 @@ from regard.core.scores.bilinear import Bilinear
 from regard.core.scores.concat import Concat
 from regard.core.scores.dot import Dot, ScaledDot
 from regard.core.scores.score import Score
+from regard.core.scores.uniform import Uniform
 from regard.core.sizes import check_sizes
 
 _BUILDERS: dict[str, Callable[[int, int, int, int | None], Score]] = {
@@ -21,6 +22,7 @@ _BUILDERS: dict[str, Callable[[int, int, int, int | None], Score]] = {
         query_dim=query, key_dim=key, num_heads=heads
     ),
     "scaled_dot": lambda query, key, attn, heads: ScaledDot(),
+    "uniform": lambda query, key, attn, heads: Uniform(query_dim=query, key_dim=key),
 }
 
 NAMES: tuple[str, ...] = tuple(_BUILDERS)
@@ -37,7 +39,7 @@ def make_score(
     """The score of this name, built for these widths.
 
     Args:
-        name: ``additive``, ``concat``, ``dot``, ``general`` or ``scaled_dot``.
+        name: ``additive``, ``concat``, ``dot``, ``general``, ``scaled_dot`` or ``uniform``.
         query_dim, key_dim: widths of query and key. The dot scores need them equal.
         attn_dim: width inside the additive and concat scores; None for ``query_dim``.
         num_heads: give each head its own parameters.
