@@ -20,14 +20,18 @@ __version__ = "0.1.0"
 __all__ = [
     "Attended",
     "Mask",
+    "Trace",
     "__version__",
     "attend",
     "diagnose",
     "doctor",
+    "intervene",
     "layers",
     "masked_softmax",
     "models",
     "plots",
+    "record",
+    "recording",
     "reference",
     "scores",
     "search",
@@ -36,12 +40,24 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from regard import doctor, layers, models, plots, reference, scores, search, text, training
+    from regard import (
+        doctor,
+        layers,
+        models,
+        plots,
+        recording,
+        reference,
+        scores,
+        search,
+        text,
+        training,
+    )
     from regard.core.attend import Attended
     from regard.core.masks import Mask
     from regard.core.normalizers import masked_softmax
     from regard.doctor.diagnose import diagnose
     from regard.kernels.dispatch import attend
+    from regard.recording import Trace, intervene, record
 else:
     __getattr__, _, _ = _lazy_loader.attach(
         __name__,
@@ -50,6 +66,7 @@ else:
             "layers",
             "models",
             "plots",
+            "recording",
             "reference",
             "scores",
             "search",
@@ -62,6 +79,7 @@ else:
             "core.normalizers": ["masked_softmax"],
             "doctor.diagnose": ["diagnose"],
             "kernels.dispatch": ["attend"],
+            "recording": ["Trace", "intervene", "record"],
         },
     )
 

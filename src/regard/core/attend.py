@@ -14,7 +14,7 @@ from regard.core.autocast import without_autocast
 from regard.core.axes import widen
 from regard.core.dropout import draw_factors
 from regard.core.masks import Mask
-from regard.core.normalizers import NORMALIZERS, logsumexp
+from regard.core.normalizers import NORMALIZERS, Normalizer, logsumexp
 from regard.core.scores.prepared import PreparedKey
 from regard.core.zero_fill import may_hold_junk, zero_where
 
@@ -84,7 +84,7 @@ def attend_reference(
     score: ScoreFunction,
     may_attend: Mask | None = None,
     bias: Float[Tensor, "..."] | None = None,
-    normalize: str = "softmax",
+    normalize: str | Normalizer = "softmax",
     dropout_p: float = 0.0,
     need_weights: bool = False,
     need_lse: bool = False,
@@ -92,7 +92,9 @@ def attend_reference(
     """Score, hide, normalize, average: the definition every kernel is compared with.
 
     Arguments are those of :func:`regard.attend`, which checks them; here they are taken as right.
+    ``normalize`` may also be a function, from scores in which the hidden are -inf to weights.
     """
+    normalizer = NORMALIZERS[normalize] if isinstance(normalize, str) else normalize
     dtype = query.dtype
     query, value = widen(query), widen(value)
     key = key if isinstance(key, PreparedKey) else widen(key)
@@ -104,7 +106,7 @@ def attend_reference(
         scores = score(query, key)
         scores = scores if bias is None else scores + bias.to(scores.dtype)
         scores = scores if may_attend is None else may_attend.hide(scores)
-        weights = NORMALIZERS[normalize](scores)
+        weights = normalizer(scores)
         context = drop(weights, dropout_p) @ value
 
     return Attended(

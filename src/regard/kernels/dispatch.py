@@ -16,6 +16,7 @@ from regard.kernels.request import Request, score_kind
 from regard.kernels.tiled import TILED
 from regard.kernels.torch_sdpa import TORCH_SDPA
 from regard.kernels.torch_softmax import TORCH_SOFTMAX
+from regard.kernels.watching import watcher
 
 KERNELS: tuple[Kernel, ...] = (TORCH_SDPA, TORCH_SOFTMAX, ADDITIVE_CPU, TILED, REFERENCE)
 """In order of preference; the first that does not refuse runs."""
@@ -121,6 +122,20 @@ def attend_checked(
     need_lse: bool = False,
 ) -> Attended:
     """``attend`` of what a layer has checked at its own border, as :func:`attend` does at its."""
+    watched = watcher()
+    if watched is not None:
+        return watched.attend(
+            query,
+            key,
+            value,
+            score=score,
+            may_attend=may_attend,
+            bias=bias,
+            normalize=normalize,
+            dropout_p=dropout_p,
+            need_weights=need_weights,
+            need_lse=need_lse,
+        )
     transformed = is_transformed()
     request = Request(
         query_shape=query.shape,

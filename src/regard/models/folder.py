@@ -5,7 +5,6 @@ No pickle is read or written. Each file is written under a temporary name, synce
 
 import json
 import os
-import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from os import PathLike
@@ -16,6 +15,8 @@ from safetensors import SafetensorError
 from safetensors.torch import load as tensors_from_bytes
 from safetensors.torch import save as tensors_to_bytes
 from torch import Tensor
+
+from regard.core.files import write_atomically
 
 FORMAT = "regard.seq2seq.v1"
 FILES = ("config.json", "tokenizer.json", "model.safetensors")
@@ -132,25 +133,6 @@ def _unreadable(path: Path, error: OSError) -> str:
         f"model folder {path} cannot be read: {error.filename or path}: {error.strerror}. "
         "A model's folder and its files must be readable. Ask its owner, or give another."
     )
-
-
-def write_atomically(path: Path, content: bytes) -> None:
-    """Write a file so that a crash leaves either the old content or the new, never a part."""
-    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        umask = os.umask(0)
-        os.umask(umask)
-        Path(temporary).chmod(0o666 & ~umask)  # mkstemp makes files private
-        Path(temporary).replace(path)
-    except BaseException as error:
-        if isinstance(error, OSError) and error.strerror and error.filename is None:
-            error.filename = str(path)  # a full disk does not say where
-        Path(temporary).unlink(missing_ok=True)
-        raise
 
 
 def _json(data: Mapping[str, Any]) -> bytes:

@@ -13,8 +13,9 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor, nn
 
+from regard.core.files import write_atomically
 from regard.models import ModelFolderError
-from regard.models.folder import UNFINISHED, write_atomically
+from regard.models.folder import UNFINISHED
 
 
 class Position(NamedTuple):

@@ -7,6 +7,7 @@ from torch import Tensor, nn
 from regard.core.scores import Additive, Score
 from regard.kernels.dispatch import attend
 from regard.kernels.recurrent_additive import recurrent_additive
+from regard.kernels.watching import watcher
 from regard.layers.borders import check_recurrent, check_switches
 from regard.layers.cells import ContextCells
 from regard.layers.decoders.borders import (
@@ -161,6 +162,7 @@ class BahdanauDecoder(Decoder):
             and self.score.num_heads is None
             and self.cells.cell == "gru"
             and self.cells.num_layers == 1
+            and watcher() is None  # which sees attention, not recurrences
         )
 
     def _read_in_one_node(

@@ -1,0 +1,196 @@
+"""``record`` and ``intervene``: blocks in which a model's attention is seen, or changed."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import Literal
+
+from torch import Tensor, nn
+
+from regard.kernels.watching import WATCHER
+from regard.recording.edits import Edit
+from regard.recording.huggingface import Transformers
+from regard.recording.names import outputs_recorded, running_names
+from regard.recording.recorder import Recorder
+from regard.recording.torch_attention import TorchAttention
+from regard.recording.trace import Trace
+from regard.recording.verify import verified
+
+
+@contextmanager
+def record(
+    model: nn.Module,
+    *,
+    scores: bool = False,
+    values: bool = False,
+    keep: Literal["weights", "summary"] = "weights",
+    outputs: Mapping[str, int] | None = None,
+    verify: bool = False,
+) -> Iterator[Trace]:
+    """Record what every attention in a model does, while the block runs in this thread.
+
+    Seen are :func:`regard.attend` and all that is built on it; calls of torch's
+    ``scaled_dot_product_attention`` anywhere, ``nn.MultiheadAttention`` and the transformer layers
+    that hold it (their fused fast path is off meanwhile); models of Hugging Face transformers;
+    whatever passes through :func:`tap`; and modules named in ``outputs``.
+
+    Weights are those before dropout, per head. Attention is computed by its definition while it is
+    recorded, so that results are those of the usual kernels to rounding, and gradients too. (The
+    fused fast path of ``nn.TransformerEncoder`` gives zeros at padded positions; its usual path,
+    which a recording takes, does not.)
+
+    Args:
+        model: any module. What runs outside it in the block is recorded under its own name.
+        scores: also keep the scores, -inf where hidden.
+        values: also keep what was averaged.
+        keep: ``"summary"`` keeps counts, entropy and the largest weight alone, in constant memory.
+        outputs: modules that return weights themselves, ``{"decoder.attention": 1}`` for those
+            whose second output they are.
+        verify: run each forward of the model once more, unrecorded, and compare. Not with dropout.
+
+    Raises:
+        TypeError: ``model`` is no module.
+        ValueError: compiled code, in which nothing can be seen; an unknown name in ``outputs``; a
+            block within another; ``verify`` while dropout makes no two runs equal.
+        RecordingError: with ``verify``, the recorded output is not the unrecorded one.
+
+    >>> import torch
+    >>> from regard import layers
+    >>> layer, x = layers.MultiHeadAttention(8, 2), torch.randn(1, 3, 8)
+    >>> with record(layer) as trace:
+    ...     output = layer(x, x, x).output
+    >>> trace["MultiHeadAttention"].weights.shape
+    torch.Size([1, 2, 3, 3])
+    """
+    with _watched(
+        model, (), scores=scores, values=values, keep=keep, outputs=outputs, verify=verify
+    ) as trace:
+        yield trace
+
+
+@contextmanager
+def intervene(
+    model: nn.Module,
+    edits: Edit | Sequence[Edit],
+    *,
+    scores: bool = False,
+    values: bool = False,
+) -> Iterator[Trace]:
+    """Change what a model attends to while the block runs, and record what it then did.
+
+    Run or decode the model in the block: all that follows from the changed attention follows.
+
+    Args:
+        model: any module, as in :func:`record`.
+        edits: made one after the other, those of scores before those of weights; see
+            :mod:`regard.recording.edits`.
+        scores, values: also keep these.
+
+    Raises:
+        TypeError, ValueError: as :func:`record`; an edit that does not fit a site.
+
+    >>> import torch
+    >>> from regard import layers
+    >>> from regard.recording import edits
+    >>> layer, x = layers.MultiHeadAttention(8, 2), torch.randn(1, 3, 8)
+    >>> with intervene(layer, edits.zero(key=0, renormalize=True)) as trace:
+    ...     output = layer(x, x, x).output
+    >>> trace["MultiHeadAttention"][..., 0]
+    tensor([[[0., 0., 0.],
+             [0., 0., 0.]]])
+    """
+    given = [edits] if isinstance(edits, Edit) else list(edits)
+    for edit in given:
+        if not isinstance(edit, Edit):
+            raise TypeError(
+                f"intervene: an edit is a {type(edit).__name__}. It must be an Edit. Make one with "
+                "regard.recording.edits, for example edits.zero(key=0, renormalize=True)."
+            )
+    with _watched(
+        model, given, scores=scores, values=values, keep="weights", outputs=None, verify=False
+    ) as trace:
+        yield trace
+
+
+def tap(name: str, weights: Tensor) -> Tensor:
+    """One line that makes weights of your own code recordable: ``weights = tap("mine", weights)``.
+
+    Outside of :func:`record` it gives back what it got. Weights are (query, key), (batch, query,
+    key) or (batch, heads, query, key); edits reach them here.
+
+    >>> import torch
+    >>> tap("mine", torch.tensor([[0.5, 0.5]]))
+    tensor([[0.5000, 0.5000]])
+    """
+    recorder = WATCHER.get()
+    return recorder.tap(name, weights) if isinstance(recorder, Recorder) else weights
+
+
+def follow(parents: Tensor) -> None:
+    """Tell a recording that rows of a step-by-step decoder were reordered, as beams are.
+
+    Row i goes on from what was row ``parents[i]``: its recorded past becomes that row's.
+    """
+    recorder = WATCHER.get()
+    if isinstance(recorder, Recorder):
+        recorder.follow(parents)
+
+
+@contextmanager
+def _watched(
+    model: nn.Module,
+    edits: Sequence[Edit],
+    *,
+    scores: bool,
+    values: bool,
+    keep: str,
+    outputs: Mapping[str, int] | None,
+    verify: bool,
+) -> Iterator[Trace]:
+    _check(model, keep)
+    trace = Trace()
+    recorder = Recorder(
+        model,
+        trace,
+        edits,
+        keep_scores=scores,
+        keep_values=values,
+        keep_weights=keep == "weights",
+    )
+    transformers = Transformers(model)
+    with ExitStack() as stack:
+        if verify:  # first, so that its own run of the model is the outermost
+            stack.enter_context(verified(model, trace, transformers))
+        stack.enter_context(running_names(model, recorder))
+        stack.enter_context(outputs_recorded(model, recorder, outputs or {}))
+        stack.enter_context(transformers.opened())
+        stack.enter_context(TorchAttention(recorder))
+        token = WATCHER.set(recorder)
+        try:
+            yield trace
+        finally:
+            WATCHER.reset(token)
+
+
+def _check(model: object, keep: str) -> None:
+    if not isinstance(model, nn.Module):
+        raise TypeError(
+            f"record: model is a {type(model).__name__}. It must be a torch.nn.Module. For a "
+            "Translator that is translator.network."
+        )
+    if keep not in ("weights", "summary"):
+        raise ValueError(f"record: keep={keep!r} is unknown. Choose 'weights' or 'summary'.")
+    if WATCHER.get() is not None:
+        raise ValueError(
+            "record: another recording is running. Each attention has one. Leave the outer block "
+            "first, or give it all the edits."
+        )
+    compiler = sys.modules.get("torch._dynamo")  # seconds to import, and needless until it was
+    for name, module in model.named_modules():
+        if compiler is not None and isinstance(module, compiler.OptimizedModule):
+            raise ValueError(
+                f"record: {name or 'the model'} is compiled, and nothing can be seen in compiled "
+                "code. Record the module it was made from: model._orig_mod."
+            )

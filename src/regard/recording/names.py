@@ -1,0 +1,71 @@
+"""Which module is running, and modules that return their weights themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+from torch import Tensor, nn
+
+from regard.core.scores import Score
+from regard.recording.recorder import Recorder
+
+
+@contextmanager
+def running_names(model: nn.Module, recorder: Recorder) -> Iterator[None]:
+    """Keep the recorder's list of the modules that are running."""
+    with ExitStack() as stack:
+        for name, module in model.named_modules():
+            if isinstance(module, Score):  # a score with a hook would be another kind of score
+                continue
+            name = name or type(module).__name__
+
+            def entered(module: nn.Module, args: Any, name: str = name) -> None:
+                recorder.running.append(name)
+
+            def left(module: nn.Module, args: Any, output: Any) -> None:
+                recorder.running.pop()
+
+            stack.callback(module.register_forward_pre_hook(entered).remove)
+            stack.callback(module.register_forward_hook(left, always_call=True).remove)
+        yield
+
+
+@contextmanager
+def outputs_recorded(
+    model: nn.Module, recorder: Recorder, outputs: Mapping[str, int]
+) -> Iterator[None]:
+    """Write down the weights that these modules return, ``{name: which output}``."""
+    modules = dict(model.named_modules())
+    with ExitStack() as stack:
+        for name, which in outputs.items():
+            if name not in modules:
+                raise ValueError(
+                    f"record: outputs names {name!r}, which is no module of the model. It has: "
+                    f"{', '.join(sorted(modules)[1:21])}. Give one of model.named_modules()."
+                )
+
+            def seen(
+                module: nn.Module, args: Any, output: Any, name: str = name, which: int = which
+            ) -> None:
+                recorder.tap(name, _weights(name, output, which))
+
+            stack.callback(modules[name].register_forward_hook(seen).remove)
+        yield
+
+
+def _weights(name: str, output: Any, which: int) -> Tensor:
+    parts = output if isinstance(output, tuple | list) else [output]
+    weights = parts[which] if -len(parts) <= which < len(parts) else None
+    if not isinstance(weights, Tensor) or weights.dim() not in (2, 3, 4):
+        kinds = ", ".join(
+            str(tuple(part.shape)) if isinstance(part, Tensor) else type(part).__name__
+            for part in parts
+        )
+        raise ValueError(
+            f"record: output {which} of {name!r} is no weights of (query, key), (batch, query, "
+            f"key) or (batch, heads, query, key). It returned {kinds}. Give the place of the "
+            f"weights: outputs={{{name!r}: place}}."
+        )
+    return weights
