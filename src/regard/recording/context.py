@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from regard.kernels.watching import WATCHER
 from regard.recording.edits import Edit
-from regard.recording.huggingface import Transformers
+from regard.recording.huggingface import opened_transformers
 from regard.recording.names import outputs_recorded, running_names
 from regard.recording.recorder import Recorder
 from regard.recording.torch_attention import TorchAttention
@@ -159,19 +159,37 @@ def _watched(
         keep_values=values,
         keep_weights=keep == "weights",
     )
-    transformers = Transformers(model)
-    with ExitStack() as stack:
-        if verify:  # first, so that its own run of the model is the outermost
-            stack.enter_context(verified(model, trace, transformers))
-        stack.enter_context(running_names(model, recorder))
-        stack.enter_context(outputs_recorded(model, recorder, outputs or {}))
-        stack.enter_context(transformers.opened())
-        stack.enter_context(TorchAttention(recorder))
-        token = WATCHER.set(recorder)
+
+    @contextmanager
+    def watched() -> Iterator[None]:
+        with (
+            running_names(model, recorder),
+            outputs_recorded(model, recorder, outputs or {}),
+            opened_transformers(model),
+            TorchAttention(recorder),
+        ):
+            token = WATCHER.set(recorder)
+            try:
+                yield
+            finally:
+                WATCHER.reset(token)
+
+    watching = ExitStack()
+
+    @contextmanager
+    def unwatched() -> Iterator[None]:
+        watching.close()
         try:
-            yield trace
+            yield
         finally:
-            WATCHER.reset(token)
+            watching.enter_context(watched())
+
+    with ExitStack() as stack:
+        if verify:
+            stack.enter_context(verified(model, trace, unwatched))
+        stack.enter_context(watching)
+        watching.enter_context(watched())
+        yield trace
 
 
 def _check(model: object, keep: str) -> None:

@@ -17,39 +17,23 @@ from regard.recording.recorder import Recorder
 _NAME = "regard_recorded"
 
 
-class Transformers:
-    """The models of transformers within a model, which compute attention in the open while asked.
+@contextmanager
+def opened_transformers(model: nn.Module) -> Iterator[None]:
+    """Let transformers' models compute attention in the open, and give them back theirs after.
 
     Those set to ``sdpa`` call torch's function, which is seen already; the others, ``eager`` among
-    them, are set to an implementation of ours, and back.
+    them, are set to an implementation of ours.
     """
-
-    def __init__(self, model: nn.Module) -> None:
-        self._set = [(part, kind) for part, kind in _transformers(model) if kind != "sdpa"]
-        if self._set:
-            _register()
-
-    @contextmanager
-    def opened(self) -> Iterator[None]:
-        """They use our implementation in this block."""
-        try:
-            for part, _ in self._set:
-                part.set_attn_implementation(_NAME)
-            yield
-        finally:
-            for part, kind in self._set:
-                part.set_attn_implementation(kind)
-
-    @contextmanager
-    def closed(self) -> Iterator[None]:
-        """And their own in this one."""
-        try:
-            for part, kind in self._set:
-                part.set_attn_implementation(kind)
-            yield
-        finally:
-            for part, _ in self._set:
-                part.set_attn_implementation(_NAME)
+    opened = [(part, kind) for part, kind in _transformers(model) if kind != "sdpa"]
+    if opened:
+        _register()
+    try:
+        for part, _ in opened:
+            part.set_attn_implementation(_NAME)
+        yield
+    finally:
+        for part, kind in opened:
+            part.set_attn_implementation(kind)
 
 
 def _transformers(model: nn.Module) -> list[tuple[Any, str]]:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.utils._pytree import tree_leaves
+from torch.utils.hooks import RemovableHandle
 
 from regard.core.errors import shape_text
-from regard.kernels.watching import WATCHER
-from regard.recording.huggingface import Transformers
 from regard.recording.trace import Trace
 
 _TOLERANCES = {torch.float64: 1e-10, torch.float32: 1e-4, torch.float16: 2e-2, torch.bfloat16: 1e-1}
@@ -24,8 +23,10 @@ class RecordingError(ValueError):
 
 
 @contextmanager
-def verified(model: nn.Module, trace: Trace, transformers: Transformers) -> Iterator[None]:
-    """After each forward of the model run it again, unrecorded, and compare the outputs."""
+def verified(
+    model: nn.Module, trace: Trace, unwatched: Callable[[], AbstractContextManager[None]]
+) -> Iterator[None]:
+    """After each forward of the model run it again, unwatched, and compare the outputs."""
     for name, module in model.named_modules():
         probability = getattr(module, "dropout", getattr(module, "p", 0.0))
         if module.training and isinstance(probability, float) and probability > 0.0:
@@ -34,21 +35,17 @@ def verified(model: nn.Module, trace: Trace, transformers: Transformers) -> Iter
                 f"probability {probability:.3g}, so that no two runs are equal. Write model.eval() "
                 "first."
             )
+    handle: RemovableHandle
     fast_path = any(isinstance(module, nn.TransformerEncoder) for module in model.modules())
-    again = False
 
     def compare(module: nn.Module, args: Any, kwargs: Any, output: Any) -> None:
-        nonlocal again
-        if again:
-            return
-        again = True
-        token = WATCHER.set(None)
+        nonlocal handle
+        handle.remove()  # a hook alone keeps torch's layers off their fast path
         try:
-            with torch._C.DisableTorchFunction(), transformers.closed():
+            with unwatched():
                 unrecorded = module(*args, **kwargs)
         finally:
-            WATCHER.reset(token)
-            again = False
+            handle = model.register_forward_hook(compare, with_kwargs=True)
         for one, other in zip(tree_leaves(output), tree_leaves(unrecorded), strict=True):
             if isinstance(one, Tensor) and one.is_floating_point():
                 one, other = one.detach(), other.detach()
