@@ -86,6 +86,46 @@ def test_json_is_an_object_a_line_with_what_help_says(model, answer):
     assert told[0]["log_prob"] < 0 == told[1]["log_prob"]
 
 
+def test_n_best_are_told_best_first_and_the_first_is_the_target(model):
+    (told,) = map(json.loads, lines(model, b"abc\n", "--beam", "4", "--n-best", "3", "--json"))
+    assert list(told) == ["source", "target", "log_prob", "n_best"]
+    assert [list(each) for each in told["n_best"]] == [["target", "log_prob", "score"]] * 3
+    assert told["n_best"][0]["target"] == told["target"]
+    scores = [each["score"] for each in told["n_best"]]
+    assert scores == sorted(scores, reverse=True) == [each["log_prob"] for each in told["n_best"]]
+    in_words = lines(model, b"abc\n\n", "--beam", "4", "--n-best", "3")
+    assert in_words == ["\t".join(each["target"] for each in told["n_best"]), ""]
+
+
+def test_length_penalty_lengths_and_prefix_reach_the_search(model):
+    translator = Translator.from_pretrained(model)
+    options = {
+        "beam": 3,
+        "length_penalty": 2.0,
+        "min_length": 4,
+        "max_length": 5,
+        "prefix": "B D",
+    }
+    typed = [word for name, value in options.items() for word in (f"--{name}", str(value))]
+    (target,) = lines(model, b"abc\n", *(word.replace("_", "-") for word in typed))
+    assert target == decode(translator, ["abc"], **options)[0].target
+    assert target.startswith("B D ")
+    assert 4 <= len(target.split()) <= 5
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--n-best", "2"), "--n-best 2 with --beam 1. A search returns no more than it keeps"),
+        (("--length-penalty", "1"), "--length-penalty 1.0 with --beam 1. It compares"),
+        (("--prefix", "Q"), "predict: --prefix 'Q' has the token 'Q', which no target"),
+        (("--min-length", "3", "--max-length", "2"), "--min-length 3 with --max-length 2."),
+    ],
+)
+def test_options_that_cannot_be_are_told_before_a_line_is_read(model, options, message):
+    assert error_of(run("predict", model, *options)).startswith(message)
+
+
 def test_a_file_is_read_as_standard_input_is(model, tmp_path):
     (tmp_path / "words.txt").write_text("ab\n\né\n", encoding="utf-8")
     from_file = run("predict", model, tmp_path / "words.txt")

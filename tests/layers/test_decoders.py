@@ -139,6 +139,36 @@ def test_other_sources_are_never_answered_with_stale_keys(kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
+def test_a_state_of_some_rows_goes_on_as_these_rows_did(kind):
+    """Rows taken twice, left out and in another order, their masks with them."""
+    decoder, encoded = make_decoder(kind), make_encoded((5, 3, 4))
+    state = decoder.step(torch.tensor([2, 2, 2]), decoder.begin(encoded)).state
+    rows, tokens = torch.tensor([2, 1, 1, 2]), torch.tensor([4, 5, 6, 7])
+    together = decoder.step(tokens, state.index_select(rows), need_weights=True)
+    for place, (row, token) in enumerate(zip(rows.tolist(), tokens.tolist(), strict=True)):
+        alone = decoder.step(torch.full((3,), token), state, need_weights=True)
+        torch.testing.assert_close(together.logits[place], alone.logits[row])
+        if together.weights is not None:
+            torch.testing.assert_close(together.weights[place], alone.weights[row])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_reordered_state_is_one_of_the_same_sources(kind):
+    decoder, encoded = make_decoder(kind), make_encoded((5, 3))
+    twice = decoder.begin(encoded).index_select(torch.tensor([0, 0, 1, 1]))
+    state = decoder.step(torch.tensor([2, 4, 5, 6]), twice).state
+    parents, tokens = torch.tensor([1, 1, 3, 2]), torch.tensor([4, 5, 6, 7])
+    reordered = state.reorder(parents)
+    assert reordered.key is state.key
+    assert reordered.value is state.value
+    found = decoder.step(tokens, reordered, need_weights=True)
+    expected = decoder.step(tokens, state.index_select(parents), need_weights=True)
+    torch.testing.assert_close(found.logits, expected.logits)
+    if found.weights is not None:
+        torch.testing.assert_close(found.weights, expected.weights)
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_every_parameter_gets_a_finite_gradient(kind):
     decoder = make_decoder(kind)
     decoder(make_encoded(), TOKENS).logits.logsumexp(-1).sum().backward()

@@ -6,9 +6,12 @@ import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, Annotated
+from typing import IO, TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from regard.search import Prediction
 
 _MOST_LINES = 4096
 
@@ -21,21 +24,48 @@ def predict(
             metavar="FILE|-", help="Sources in UTF-8, one a line; - for standard input."
         ),
     ] = "-",
+    beam: Annotated[
+        int, typer.Option(help="Hypotheses kept at each step; 1 is greedy search.")
+    ] = 1,
+    n_best: Annotated[
+        int, typer.Option(help="Targets for each source, the best first; at most --beam.")
+    ] = 1,
+    length_penalty: Annotated[
+        float,
+        typer.Option(help="Above 0 favors longer targets: alpha of Wu et al. 2016. 0.6 is common."),
+    ] = 0.0,
+    min_length: Annotated[int, typer.Option(help="Fewest tokens of a target.")] = 0,
+    max_length: Annotated[
+        int | None,
+        typer.Option(
+            help="Most tokens of a target, its end included. Default: twice its source's and 10."
+        ),
+    ] = None,
+    prefix: Annotated[
+        str, typer.Option(help="What every target begins with.", show_default=False)
+    ] = "",
     as_json: Annotated[
         bool,
-        typer.Option("--json", help="A JSON object a line: source, target, log_prob."),
+        typer.Option(
+            "--json",
+            help="A JSON object a line: source, target, log_prob; n_best too if it is above 1.",
+        ),
     ] = False,
 ) -> None:
     """Predict the target of each line, in order. An empty line gives an empty line.
 
-    Lines are answered as they come, many at once where many are waiting.
+    Lines are answered as they come, many at once where many are waiting. With --n-best, a line
+    has the targets with a tab between them; with --json, n_best is a list of target, log_prob and
+    score, the log-probability over the length penalty.
 
     Examples:
 
       echo attention | regard predict g2p
       regard predict g2p words.txt > pronunciations.txt
+      echo attention | regard predict g2p --beam 5 --n-best 3 --json
     """
     import json
+    from functools import partial
 
     from regard.cli.unknown import UnknownTokens
     from regard.kernels import Workers
@@ -43,23 +73,47 @@ def predict(
     from regard.search import predict as decode
 
     translator = Translator.from_pretrained(model)
+    predict_them = partial(
+        decode,
+        translator,
+        beam=beam,
+        n_best=n_best,
+        length_penalty=length_penalty,
+        min_length=min_length,
+        max_length=max_length,
+        prefix=prefix,
+    )
+    predict_them([])  # so that a wrong option is told before a line is waited for
     stream = _opened(file)
     unknown = UnknownTokens(translator.source, "source")
     with Workers() as workers:
         for lines in _waiting_lines(stream):
-            for prediction in decode(translator, lines, workers=workers):
+            for prediction in predict_them(lines, workers=workers):
                 if as_json:
-                    told = {
-                        "source": prediction.source,
-                        "target": prediction.target,
-                        "log_prob": round(prediction.log_prob, 4),
-                    }
-                    print(json.dumps(told, ensure_ascii=False))
+                    print(json.dumps(_told(prediction, n_best), ensure_ascii=False))
                 else:
-                    print(prediction.target)
+                    print(*(each.target for each in prediction.hypotheses), sep="\t")
             sys.stdout.flush()
             unknown.see(lines)
     unknown.tell()
+
+
+def _told(prediction: "Prediction", n_best: int) -> dict[str, object]:
+    told: dict[str, object] = {
+        "source": prediction.source,
+        "target": prediction.target,
+        "log_prob": round(prediction.log_prob, 4),
+    }
+    if n_best > 1:
+        told["n_best"] = [
+            {
+                "target": each.target,
+                "log_prob": round(each.log_prob, 4),
+                "score": round(each.score, 4),
+            }
+            for each in prediction.hypotheses
+        ]
+    return told
 
 
 def _opened(file: str) -> IO[bytes]:

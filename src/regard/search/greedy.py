@@ -7,6 +7,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from regard.search.limits import Limits
+
 State = TypeVar("State")
 Next_co = TypeVar("Next_co", covariant=True)
 
@@ -40,6 +42,8 @@ def greedy(
     state: State,
     *,
     max_lengths: Int[Tensor, " batch"],
+    min_lengths: Int[Tensor, " batch"] | None = None,
+    prefix: Int[Tensor, "batch prefix_len"] | None = None,
     begin: int,
     end: int,
     padding: int,
@@ -54,11 +58,26 @@ def greedy(
         step: ``step(tokens, state)`` for one token per row.
         state: before the first step.
         max_lengths: most tokens to emit, a number per row; 0 emits none.
+        min_lengths: fewest tokens before the end token, a number per row.
+        prefix: tokens that each row begins with, padded after them.
         begin, end, padding: token ids.
-        never: ids that must not be emitted.
+        never: ids that must not be emitted, but in a prefix.
+
+    Raises:
+        ValueError: limits that exclude each other.
     """
+    limits = Limits(
+        caller="greedy",
+        max_lengths=max_lengths,
+        min_lengths=min_lengths,
+        prefix=prefix,
+        never=never,
+        end=end,
+        padding=padding,
+    )
     batch = max_lengths.shape[0]
     device = max_lengths.device
+    every_row = torch.arange(batch, device=device)
     token = torch.full((batch,), begin, device=device)
     open_rows = max_lengths > 0
     log_probs = torch.zeros(batch, device=device)
@@ -68,8 +87,7 @@ def greedy(
     while bool(open_rows.any()):
         outcome = step(token, state)
         state = outcome.state
-        step_log_probs = outcome.logits.float().log_softmax(dim=-1)
-        step_log_probs[:, list(never)] = -torch.inf
+        step_log_probs = limits.log_probs(outcome.logits, len(tokens), every_row)
         best, token = step_log_probs.max(dim=-1)
         token = token.masked_fill(~open_rows, padding)
         log_probs = log_probs + best.masked_fill(~open_rows, 0.0)

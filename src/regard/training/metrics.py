@@ -32,6 +32,15 @@ class ErrorRates(NamedTuple):
         return self.token_errors / self.num_tokens
 
 
+class Edits(NamedTuple):
+    """Between one hypothesis and the nearest of its references."""
+
+    token_errors: int
+    """Insertions, deletions and substitutions."""
+    num_tokens: int
+    """Of that reference."""
+
+
 def error_rates(hypotheses: Sequence[Tokens], references: Sequence[Sequence[Tokens]]) -> ErrorRates:
     """Compare each hypothesis with the nearest of its references.
 
@@ -47,20 +56,42 @@ def error_rates(hypotheses: Sequence[Tokens], references: Sequence[Sequence[Toke
     >>> error_rates([["R", "EH", "D"], ["K"]], [read, [["K", "AE", "T"]]])
     ErrorRates(num_words=2, word_errors=1, token_errors=2, num_tokens=6)
     """
+    return total(nearest_edits(hypotheses, references))
+
+
+def nearest_edits(
+    hypotheses: Sequence[Tokens], references: Sequence[Sequence[Tokens]]
+) -> list[Edits]:
+    """For each hypothesis how far it is from the nearest reference; see :func:`error_rates`.
+
+    >>> nearest_edits([["K"]], [[["K", "AE", "T"], ["K", "IH", "T", "IY"]]])
+    [Edits(token_errors=2, num_tokens=3)]
+    """
     _check(hypotheses, references)
-    word_errors = num_tokens = token_errors = 0
-    for hypothesis, allowed in zip(hypotheses, references, strict=True):
-        edits, length = min(
+    return [
+        min(
             (
-                (Levenshtein.distance(hypothesis, reference), len(reference))
+                Edits(Levenshtein.distance(hypothesis, reference), len(reference))
                 for reference in allowed
             ),
-            key=lambda nearest: (nearest[0] / nearest[1], nearest[0]),
+            key=lambda edits: (edits.token_errors / edits.num_tokens, edits.token_errors),
         )
-        word_errors += edits > 0
-        token_errors += edits
-        num_tokens += length
-    return ErrorRates(len(hypotheses), word_errors, token_errors, num_tokens)
+        for hypothesis, allowed in zip(hypotheses, references, strict=True)
+    ]
+
+
+def total(edits: Sequence[Edits]) -> ErrorRates:
+    """The rates over some hypotheses together.
+
+    >>> total([Edits(0, 4), Edits(2, 6)])
+    ErrorRates(num_words=2, word_errors=1, token_errors=2, num_tokens=10)
+    """
+    return ErrorRates(
+        len(edits),
+        sum(each.token_errors > 0 for each in edits),
+        sum(each.token_errors for each in edits),
+        sum(each.num_tokens for each in edits),
+    )
 
 
 def word_error_rate(hypotheses: Sequence[Tokens], references: Sequence[Sequence[Tokens]]) -> float:

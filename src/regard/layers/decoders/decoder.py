@@ -29,6 +29,42 @@ class DecoderState(NamedTuple):
     summary: Float[Tensor, "batch state_dim"] | None = None
     """The encoder's final state, where the decoder reads it at every step."""
 
+    def index_select(self, rows: Int[Tensor, " rows"]) -> "DecoderState":
+        """The state of some examples, in this order, perhaps more than once.
+
+        >>> import torch
+        >>> state = DecoderState((torch.tensor([[[1.0], [2.0]]]),), torch.zeros(2, 3, 4), None, None)
+        >>> state.index_select(torch.tensor([1, 1, 0])).hidden[0].tolist()
+        [[[2.0], [2.0], [1.0]]]
+        """
+        return self.reorder(rows)._replace(
+            value=self.value.index_select(0, rows),
+            key=None if self.key is None else self.key.index_select(rows),
+            may_attend=_select_examples(self.may_attend, self.value, rows),
+            summary=None if self.summary is None else self.summary.index_select(0, rows),
+        )
+
+    def reorder(self, parents: Int[Tensor, " batch"]) -> "DecoderState":
+        """The state in which each example continues ``parents[example]``, of the same source.
+
+        What belongs to the source stays as it is, which spares a copy of it at each step of a beam
+        search, and what a kernel has made of the keys; only what steps have changed moves.
+        """
+        return self._replace(
+            hidden=tuple(part.index_select(1, parents) for part in self.hidden),
+            carried=None if self.carried is None else self.carried.index_select(0, parents),
+        )
+
+
+def _select_examples(
+    may_attend: Mask | None, value: Float[Tensor, "batch source_len state_dim"], rows: Tensor
+) -> Mask | None:
+    if may_attend is None:
+        return None
+    batch, source_len, _ = value.shape
+    grid = may_attend.grid_for((batch, 1, source_len), value.device)
+    return Mask.dense(grid.expand(batch, -1, -1).index_select(0, rows))
+
 
 class Step(NamedTuple):
     """One step's outcome."""
