@@ -1,8 +1,10 @@
 """`regard align`: a grid, a picture or numbers; all three the model's own weights."""
 
+import base64
 import json
 import re
 import sys
+import zlib
 
 import pytest
 import torch
@@ -56,6 +58,27 @@ def test_png_writes_a_picture_beside_what_is_printed(model, tmp_path):
         assert picture.format == "PNG"
         assert min(picture.size) > 100
     assert [path.name for path in tmp_path.iterdir()] == ["a.png"]
+
+
+def test_html_writes_a_page_of_the_same_weights_beside_what_is_printed(model, translator, tmp_path):
+    ran = run("align", model, "abé", "AH B", "--html", tmp_path / "a.html")
+    assert ran == run("align", model, "abé", "AH B")
+    page = (tmp_path / "a.html").read_text("utf-8")
+    assert '<h1 dir="auto">abé → AH B</h1>' in page
+    assert '"queries":["AH","B"],"keys":["a","b","é"]' in page
+    packed = re.search(r'id="weights-0">(.*?)</script>', page)[1]
+    planes = torch.frombuffer(
+        bytearray(zlib.decompress(base64.b64decode(packed))), dtype=torch.uint8
+    )
+    weights = planes.reshape(4, -1).T.contiguous().view(torch.float32).reshape(2, 3)
+    assert torch.equal(weights, translator.align("abé", "AH B").float())
+    assert [path.name for path in tmp_path.iterdir()] == ["a.html"]
+
+
+def test_a_page_that_cannot_be_written_is_one_error(model, tmp_path):
+    error = error_of(run("align", model, "ab", "AH", "--html", tmp_path / "a.png"))
+    assert re.search(r"^--html: '.*' ends with '\.png'.*Use \.html\.$", error)
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from regard.plots._colour import luminance, oklab, paper_and_ink, scale
+from regard.plots._colour import ink_on, luminance, oklab, paper_and_ink, scale, scale_on_dark
 
 
 def rgb(colour: str) -> np.ndarray:
@@ -33,6 +33,18 @@ def test_the_ends_are_the_chosen_colours():
 def test_text_is_legible_on_every_colour():
     for weight in np.linspace(0, 1, 256):
         dark, light = sorted(luminance(rgb(colour)) for colour in paper_and_ink(float(weight)))
+        assert (light + 0.05) / (dark + 0.05) >= 4.5
+
+
+def test_on_a_dark_page_it_gets_lighter_all_the_way_in_even_steps():
+    colours = oklab(scale_on_dark() / 255)
+    assert (np.diff(colours[::4, 0]) > 0).all()
+    steps = np.linalg.norm(np.diff(colours[::32], axis=0), axis=1)
+    assert steps.max() < 1.1 * steps.min()
+    assert bytes(scale_on_dark()[0]).hex() == "171c27"
+    assert bytes(scale_on_dark()[255]).hex() == "f7f8f4"
+    for paper in scale_on_dark():
+        dark, light = sorted((luminance(paper / 255), luminance(rgb(ink_on(paper)))))
         assert (light + 0.05) / (dark + 0.05) >= 4.5
 
 

@@ -17,6 +17,13 @@ def align(
         ),
     ] = None,
     png: Annotated[Path | None, typer.Option(help="Also write the picture to this file.")] = None,
+    html: Annotated[
+        Path | None,
+        typer.Option(
+            help="Also write a page for the browser to this file: every weight in reach of the "
+            "keyboard, without a network."
+        ),
+    ] = None,
     as_json: Annotated[
         bool,
         typer.Option("--json", help="One JSON object: source and target tokens, weights."),
@@ -30,6 +37,8 @@ def align(
 
       regard align g2p attention
       regard align g2p attention "AH T EH N SH AH N" --png attention.png
+
+      regard align g2p attention --html attention.html
     """
     import json
 
@@ -39,10 +48,14 @@ def align(
     from regard.cli.unknown import UnknownTokens
     from regard.models import Translator
     from regard.plots.alignment import check_path
+    from regard.plots.page import check_page_path
+    from regard.recording import Trace
     from regard.search import predict
 
     if png is not None:
         check_path(png, "--png")
+    if html is not None:
+        check_page_path(html, "--html")
     source = _text(source, "SOURCE")
     translator = Translator.from_pretrained(model)
     if target is None:
@@ -65,6 +78,9 @@ def align(
     target_tokens = translator.target.tokenizer.tokenize(target)
     if png is not None:
         plots.save(plots.alignment(weights, source_tokens, target_tokens), png)
+    if html is not None:
+        trace = Trace.of_weights("decoder", weights, [target_tokens], [source_tokens])
+        plots.page(trace, html, title=f"{source} → {target}")
     if as_json:
         told = {"source": source_tokens, "target": target_tokens, "weights": weights.tolist()}
         typer.echo(json.dumps(told, ensure_ascii=False))

@@ -1,5 +1,8 @@
 """The one colour scale of every plot: from near white (weight 0) to deep blue (weight 1).
 
+On a dark page the same hues run the other way, from the page's dark to near white, so that there
+too a cell that stands out is a large weight.
+
 256 colours at equal distances in OKLab (https://bottosson.github.io/posts/oklab/) along a curve
 that only ever gets darker: equal differences of weight look equal, and a print in gray keeps their
 order. Computed here, so that the terminal has the same colours as the figures without matplotlib.
@@ -10,8 +13,9 @@ from functools import cache
 import numpy as np
 from jaxtyping import Float, Float64, UInt8
 
-# The curve passes through these colours.
+# The curves pass through these colours.
 _ANCHORS = ("#f7f8f4", "#cdebd9", "#7accc4", "#2b9bbd", "#205fa6", "#1d2a70")
+_ANCHORS_ON_DARK = ("#171c27", "#1f3a7d", "#2b84b5", "#7accc4", "#f7f8f4")
 
 # Linear sRGB to cone responses, and their cube roots to OKLab: the published matrices.
 _TO_LMS = np.array(
@@ -53,14 +57,24 @@ def _srgb(lab: Float64[np.ndarray, "*n 3"]) -> Float64[np.ndarray, "*n 3"]:
 @cache
 def scale() -> UInt8[np.ndarray, "256 3"]:
     """Return the 256 colours as 8-bit sRGB, weight 0 first."""
-    anchors = np.array([list(bytes.fromhex(colour[1:])) for colour in _ANCHORS]) / 255
+    return _even_steps(_ANCHORS)
+
+
+@cache
+def scale_on_dark() -> UInt8[np.ndarray, "256 3"]:
+    """Return the 256 colours for a dark page, weight 0 first: they only ever get lighter."""
+    return _even_steps(_ANCHORS_ON_DARK)
+
+
+def _even_steps(through: tuple[str, ...]) -> UInt8[np.ndarray, "256 3"]:
+    anchors = np.array([list(bytes.fromhex(colour[1:])) for colour in through]) / 255
     points = oklab(anchors)
     # A smooth curve: the one polynomial through all anchors, each placed by its distance.
     steps = np.linalg.norm(np.diff(points, axis=0), axis=1)
     places = np.concatenate([[0.0], np.cumsum(steps)]) / steps.sum()
     fine = np.linspace(0.0, 1.0, 4096)
     curve = np.stack(
-        [np.polyval(np.polyfit(places, axis, len(_ANCHORS) - 1), fine) for axis in points.T], axis=1
+        [np.polyval(np.polyfit(places, axis, len(through) - 1), fine) for axis in points.T], axis=1
     )
     # Walk it in equal strides.
     walked = np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(curve, axis=0), axis=1))])
@@ -78,10 +92,18 @@ def paper_and_ink(weight: float) -> tuple[str, str]:
     ('#f7f8f4', '#000000')
     """
     paper = scale()[round(min(max(weight, 0.0), 1.0) * 255)]
+    return "#" + paper.tobytes().hex(), ink_on(paper)
+
+
+def ink_on(paper: UInt8[np.ndarray, "3"]) -> str:
+    """Return black or white, whichever stands out more.
+
+    >>> ink_on(np.array([255, 255, 0], np.uint8))
+    '#000000'
+    """
     light = luminance(paper / 255.0)
     # Contrast as WCAG counts it: the larger ratio of the two.
-    ink = "#000000" if (light + 0.05) / 0.05 >= 1.05 / (light + 0.05) else "#ffffff"
-    return "#" + paper.tobytes().hex(), ink
+    return "#000000" if (light + 0.05) / 0.05 >= 1.05 / (light + 0.05) else "#ffffff"
 
 
 def luminance(srgb: Float[np.ndarray, "3"]) -> float:

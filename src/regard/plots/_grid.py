@@ -24,7 +24,7 @@ def checked_grid(weights: Any, source: Sequence[str], target: Sequence[str], cal
     >>> checked_grid([[0.25, 0.75]], source=["k", "a"], target=["K"], caller="plots").source
     ['k', 'a']
     """
-    array = _as_array(weights, caller)
+    array = as_array(weights, caller)
     labels = {"source": list(source), "target": list(target)}
     shape = str(array.shape)
     if array.ndim != 2:
@@ -78,7 +78,8 @@ def checked_grid(weights: Any, source: Sequence[str], target: Sequence[str], cal
     )
 
 
-def _as_array(weights: Any, caller: str) -> Float64[np.ndarray, "..."]:
+def as_array(weights: Any, caller: str) -> Float64[np.ndarray, "..."]:
+    """Return an array, a tensor or nested lists as numbers of 64 bits."""
     if hasattr(weights, "detach"):  # a torch tensor, on any device, of any float type
         weights = weights.detach().cpu().double().numpy()
     try:

@@ -4,15 +4,14 @@ figure = alignment(weights, source=["k", "a", "t"], target=["K", "AE", "T"])
 save(figure, "cat.png")
 """
 
-import errno
 import os
-import secrets
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from regard.plots._beside import check_place, written_beside
 from regard.plots._colour import paper_and_ink, scale
 from regard.plots._fonts import families_for
 from regard.plots._grid import Grid, checked_grid
@@ -50,7 +49,7 @@ def alignment(
     """
     caller = "plots.alignment"
     grid = checked_grid(weights, source, target, caller)
-    _require_matplotlib(caller)
+    require_matplotlib(caller)
     families = families_for([*grid.source, *grid.target, title or ""], caller)
     if ax is None:
         return _figure([grid], [title or ""], 1, families)
@@ -84,7 +83,18 @@ def alignments(
         ncols: panels in a row; by default as many as there are, up to three.
         titles: a title for each panel.
     """
-    caller = "plots.alignments"
+    if ncols is None:
+        ncols = min(max(len(panels), 1), 3)
+    return side_by_side(panels, ncols, titles, "plots.alignments")
+
+
+def side_by_side(
+    panels: Sequence[tuple[Any, Sequence[str], Sequence[str]]],
+    ncols: int,
+    titles: Sequence[str] | None,
+    caller: str,
+) -> "Figure":
+    """Draw the panels of `caller`, whose name begins every message."""
     grids = [
         checked_grid(*panel, caller=f"{caller}: panel {place}")
         for place, panel in enumerate(panels)
@@ -96,11 +106,9 @@ def alignments(
             f"{caller}: {len(titles)} titles for {len(grids)} panels. Each panel has one. "
             'Pass "" for a panel without.'
         )
-    if ncols is None:
-        ncols = min(len(grids), 3)
     if ncols < 1:
         raise ValueError(f"{caller}: ncols={ncols}. A row has at least one panel. Pass 1 or more.")
-    _require_matplotlib(caller)
+    require_matplotlib(caller)
     titles = list(titles or [""] * len(grids))
     labels = [label for grid in grids for label in (*grid.source, *grid.target)]
     families = families_for([*labels, *titles], caller)
@@ -115,16 +123,8 @@ def save(figure: "Figure", path: str | os.PathLike[str], *, dpi: int = 160) -> N
     path = Path(path)
     check_path(path, "plots.save")
     kind = path.suffix.lower().removeprefix(".")
-    beside = path.with_name(f".{path.stem}.{secrets.token_hex(4)}.{kind}")
-    try:
+    with written_beside(path) as beside:
         figure.savefig(beside, format=kind, dpi=dpi)
-        beside.replace(path)
-    except OSError as error:
-        if error.filename is None:
-            raise
-        raise OSError(error.errno, error.strerror, str(path)) from error  # not a name that is gone
-    finally:
-        beside.unlink(missing_ok=True)
 
 
 def check_path(path: Path, caller: str) -> None:
@@ -134,7 +134,7 @@ def check_path(path: Path, caller: str) -> None:
         ValueError: its ending is not that of a kind of figure, or its directory does not exist.
         IsADirectoryError: it is a directory.
     """
-    _require_matplotlib(caller)
+    require_matplotlib(caller)
     from matplotlib.backend_bases import FigureCanvasBase
 
     kinds = FigureCanvasBase.get_supported_filetypes()
@@ -144,16 +144,11 @@ def check_path(path: Path, caller: str) -> None:
             f"{caller}: {str(path)!r} {ending}. The ending chooses the kind of file. Use one of "
             f"{', '.join('.' + known for known in sorted(kinds))}."
         )
-    if not path.parent.is_dir():
-        raise ValueError(
-            f"{caller}: {str(path)!r} is to be in the directory {str(path.parent)!r}, which does "
-            "not exist. Directories are not made here. Make it first, or choose another."
-        )
-    if path.is_dir():
-        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    check_place(path, caller)
 
 
-def _require_matplotlib(caller: str) -> None:
+def require_matplotlib(caller: str) -> None:
+    """Say how to install it, where it is not."""
     try:
         import matplotlib  # noqa: F401
     except ImportError:
