@@ -37,6 +37,7 @@ def test_the_public_names_are_these():
         "attend",
         "diagnose",
         "doctor",
+        "faithfulness",
         "intervene",
         "layers",
         "masked_softmax",

@@ -25,6 +25,7 @@ __all__ = [
     "attend",
     "diagnose",
     "doctor",
+    "faithfulness",
     "intervene",
     "layers",
     "masked_softmax",
@@ -42,6 +43,7 @@ __all__ = [
 if TYPE_CHECKING:
     from regard import (
         doctor,
+        faithfulness,
         layers,
         models,
         plots,
@@ -63,6 +65,7 @@ else:
         __name__,
         submodules={
             "doctor",
+            "faithfulness",
             "layers",
             "models",
             "plots",

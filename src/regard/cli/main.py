@@ -15,6 +15,7 @@ from regard.cli.align import align
 from regard.cli.command import Command
 from regard.cli.doctor import doctor
 from regard.cli.evaluate import evaluate
+from regard.cli.explain import explain
 from regard.cli.kernels import kernels
 from regard.cli.predict import predict
 from regard.cli.train import train
@@ -26,6 +27,10 @@ Train a model on pairs of strings, predict with it, and look at what it attends 
   regard train cmudict --to model --minutes 3
   echo attention | regard predict model
   regard align model attention
+
+Test what its weights may be taken as evidence for:
+
+  regard explain model test.tsv
 
 Find out what is wrong in your own attention code, which this runs:
 
@@ -68,7 +73,7 @@ def _options(
     pass
 
 
-for command in (train, predict, evaluate, align, kernels, doctor):
+for command in (train, predict, evaluate, align, explain, kernels, doctor):
     app.command(cls=Command, help=_help(command))(command)
 
 

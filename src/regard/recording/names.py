@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from typing import Any
 
 from torch import Tensor, nn
@@ -15,21 +16,24 @@ from regard.recording.recorder import Recorder
 @contextmanager
 def running_names(model: nn.Module, recorder: Recorder) -> Iterator[None]:
     """Keep the recorder's list of the modules that are running."""
+    running = recorder.running
     with ExitStack() as stack:
         for name, module in model.named_modules():
             if isinstance(module, Score):  # a score with a hook would be another kind of score
                 continue
-            name = name or type(module).__name__
-
-            def entered(module: nn.Module, args: Any, name: str = name) -> None:
-                recorder.running.append(name)
-
-            def left(module: nn.Module, args: Any, output: Any) -> None:
-                recorder.running.pop()
-
+            entered = partial(_enter, running, name or type(module).__name__)
             stack.callback(module.register_forward_pre_hook(entered).remove)
-            stack.callback(module.register_forward_hook(left, always_call=True).remove)
+            left = module.register_forward_hook(partial(_leave, running), always_call=True)
+            stack.callback(left.remove)
         yield
+
+
+def _enter(running: list[str], name: str, *_: Any) -> None:
+    running.append(name)
+
+
+def _leave(running: list[str], *_: Any) -> None:
+    running.pop()
 
 
 @contextmanager
