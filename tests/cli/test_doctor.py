@@ -33,7 +33,7 @@ def test_the_first_line_says_that_the_code_runs_and_the_end_is_the_status(file):
     ran = run("doctor", f"{file}:attend")
     assert ran.status == 1
     assert ran.out.startswith("regard doctor runs the code it is given: ")
-    assert "1 fault" in ran.out
+    assert "1 fault" in " ".join(ran.out.split())  # a long path breaks the line
     file.write_text(SOUND)
     ran = run("doctor", f"{file}:attend")
     assert ran.status == 0

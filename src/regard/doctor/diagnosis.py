@@ -28,19 +28,22 @@ def diagnose_examination(exam: Examination) -> Diagnosis:
         broken = CheckResult(
             "accepts-legal-sizes", RULES["shape-error"], Outcome.FAILED, raised.seen
         )
-        others = [c for c in CHECKS if c.name != broken.name]
-        return (raised,), (), (broken, *_unmade(others, "the code raises on plain input"))
+        unmade = [c for c in CHECKS if c.name != broken.name]
+        return (raised,), (), (broken, *_unmade(unmade, "the code raises on plain input"))
     random = next(check for check in CHECKS if check.name == RANDOM)
-    others = [check for check in CHECKS if check is not random]
+    rest = [check for check in CHECKS if check is not random]
     symptoms, notes, results = run_checks(exam, (random,))
     with WithoutDropout() if symptoms else nullcontext():
         if symptoms and run_checks(exam, (random,))[0]:
-            results += _unmade(others, "equal input gives unequal results")
+            results += _unmade(rest, "equal input gives unequal results")
             return tuple(merged(exam, (), symptoms)), (), tuple(results)
         compared = _compared(exam)
-        found = run_checks(exam, others)
-    symptoms = _possible(symptoms + found[0], found[2])
-    findings = merged(exam, compared.findings, symptoms)
+        found = run_checks(exam, rest)
+    # With dropout turned off the answers were steady: it is the cause, and of nothing found since.
+    dropped = [replace(s, causes=("dropout",)) for s in symptoms]
+    dropped += [s for s in found[0] if symptoms and "dropout" in s.causes]
+    others = _possible([s for s in found[0] if s not in dropped], found[2])
+    findings = merged(exam, compared.findings, others) + merged(exam, (), dropped)
     return tuple(findings), (*compared.notes, *notes, *found[1]), (*results, *found[2])
 
 

@@ -16,6 +16,7 @@ from regard.doctor.diagnosis import diagnose_examination
 from regard.doctor.examination import Examination
 from regard.doctor.explains import RULES
 from regard.doctor.findings import CheckResult, Finding, Outcome, Report
+from regard.doctor.library_code import as_library_code
 from regard.doctor.options import Options
 from regard.doctor.regression.regression_tests import with_tests
 
@@ -47,7 +48,7 @@ def _report(obj: Any, options: Options, subject: str) -> Report:
     report = Report(
         subject,
         assumed=exam.assumed,
-        findings=findings,
+        findings=tuple(as_library_code(one, exam.file, exam.name) for one in findings),
         notes=tuple(dict.fromkeys(notes)),
         checks=checks,
         sizes=asdict(exam.sizes),

@@ -80,6 +80,16 @@ class Failure:
     code: str = ""
 
     @property
+    def first_line(self) -> str:
+        """The first line of its message."""
+        return next(iter(self.message.strip().splitlines()), "it raises")
+
+    @property
+    def said(self) -> str:
+        """Its kind and what it says, on one line."""
+        return f"{self.kind}: {self.first_line}" if self.message.strip() else self.kind
+
+    @property
     def refuses(self) -> bool:
         """Whether the code itself raised it, by `raise` or `assert`."""
         return self.code.startswith(("assert ", "raise ", "assert(", "raise("))

@@ -1,7 +1,11 @@
 """What was assumed of the examined code, in sentences."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from regard.doctor.binding.binding import Binding, MaskForm
 from regard.doctor.binding.parameters import Dims
+from regard.doctor.binding.roles import call_role
 
 _AXES = {"B": "batch", "T": "length", "D": "dim", "H": "heads", "1": "1", "L": "layers"}
 _AXES |= {"Q": "query_len", "K": "key_len"}
@@ -14,8 +18,12 @@ def assumptions(
     score: tuple[str, bool],
     convention: tuple[str, bool],
     scale: tuple[float | None, bool],
+    left: Mapping[str, Any],
 ) -> tuple[str, ...]:
-    """A line for each argument and convention; the last three say whether they were stated."""
+    """A line for each argument and convention; the score and those after it may be stated.
+
+    `left` are the optional arguments that stay at their defaults, by name.
+    """
     lines = []
     for slot in binding.slots:
         if slot.role in ("query", "key", "value"):
@@ -34,7 +42,22 @@ def assumptions(
         lines.append(f"convention: {convention[0]}" + ("" if convention[1] else " (inferred)"))
     if scale[0] is not None and score[0] == "scaled_dot":
         lines.append(f"scale: {scale[0]:.4g}" + ("" if scale[1] else " (1 / sqrt(head dim))"))
-    return tuple(lines)
+    return (*lines, *_left(left, binding))
+
+
+def _left(left: Mapping[str, Any], binding: Binding) -> list[str]:
+    """What is not examined: each argument that may be a tensor, then plain settings together."""
+    lines = []
+    mask = binding.slot("mask")
+    for name, default in left.items():
+        if default is not None:
+            continue
+        fix = f"say what it is with --bind, as in --bind mask={name}"
+        if mask is not None and call_role(name) in ("mask", "pair_mask"):
+            fix = f"--bind mask={name} examines it in place of {mask.name}"
+        lines.append(f"not examined: {name}, left at None ({fix})")
+    plain = [f"{name}={default!r}" for name, default in left.items() if default is not None]
+    return [*lines, f"left as it is: {', '.join(plain)}"] if plain else lines
 
 
 def _words(axes: str) -> str:

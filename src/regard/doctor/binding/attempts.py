@@ -93,13 +93,14 @@ def _laid(slots: tuple[Slot, ...], frame: Frame, construction: Construction) -> 
 
 
 def mask_slot(slots: Sequence[Slot]) -> Slot | None:
-    """The one mask that is used: the one that is required, the keys' own, else the first."""
+    """The one mask that is used: the one told, required, or the keys' own, else the first."""
     own = [s for s in slots if s.role == "mask"]
+    told = [s for s in own if s.stated]
     key = next((s.name for s in slots if s.role in ("key", "value")), "")
     keys_own = [f"{key}_key_padding_mask", f"{key}_padding_mask", f"{key}_mask"]
     required = [s for s in own if s.required]
     named = [s for name in keys_own for s in own if s.name == name]
-    return next(iter([*required, *named, *own]), None)
+    return next(iter([*told, *required, *named, *own]), None)
 
 
 def _variants(

@@ -25,14 +25,15 @@ class Slot:
     required: bool = True
     in_init: bool = False
     guessed: bool = False  # its name says nothing: the role is the one that was left
+    stated: bool = False  # the role was told
 
 
 @dataclass(frozen=True)
 class MaskForm:
-    """How a mask is written: bool, 0/1 in ints or floats, or a bias that is added."""
+    """How a mask is written: bool, 0/1 in bytes, ints or floats, or a bias that is added."""
 
     axes: str
-    dtype: str = "bool"  # "bool", "int", "float" or "bias"
+    dtype: str = "bool"  # "bool", "uint8", "int", "float" or "bias"
     attends: bool = True  # True (1) may attend
 
 

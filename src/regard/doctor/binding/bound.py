@@ -108,12 +108,14 @@ class BoundExamination:
         self.takes = self._takes()
         self.stated_mask = said.mask_true
         self.scale = scale if scale is not None else self._right_scale()
+        given = {slot.name for slot in self.binding.slots}
         self.assumed = assumptions(
             self.binding,
             self.dims,
             score=(self.score, score is not None),
             convention=(self.convention, convention is not None),
             scale=(self.scale, scale is not None),
+            left={n: p.default for n, p in subject.call.items() if n not in given},
         )
 
     # what it is
@@ -133,6 +135,9 @@ class BoundExamination:
             projected |= "attn_dim" in {init_role(n) for n in self.subject.init}
             dim = self.sizes.attn_dim if projected else self.sizes.query_dim
             width = dim / self.num_heads
+            if self.subject.kind == "instance" and self.num_heads == 1:  # no name tells its widths
+                compared = compared_width(self.ask(self.inputs(), trace=True).trace)
+                width = compared or width
             declared = declared_head_widths(self.subject, self._attempt.made) - {width}
             if self.num_heads > 1 and declared:
                 compared = compared_width(self.ask(self.inputs(), trace=True).trace)

@@ -5,7 +5,7 @@ import inspect
 import itertools
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -13,17 +13,37 @@ import torch
 from regard.doctor.binding.binding import Slot
 from regard.doctor.binding.construct import Construction, constructions, free_sizes, instance_sizes
 from regard.doctor.binding.roles import init_role
-from regard.doctor.binding.runner import is_lazy, randomize
+from regard.doctor.binding.runner import failure_of, is_lazy, randomize
 from regard.doctor.binding.subject import Subject
 from regard.doctor.binding.trial import Attempt, attempt_call, draw_inputs
+from regard.doctor.probe import Failure
 
 SEED = 20150401
 
 
+@dataclass(frozen=True)
+class Refused:
+    """A constructor that raised, and what it was given."""
+
+    arguments: Mapping[str, Any]
+    failure: Failure
+
+    def __str__(self) -> str:
+        given = ", ".join(f"{name}={value!r}" for name, value in self.arguments.items())
+        told = f"with {given}" if given else "without arguments"
+        failure = self.failure
+        at = f" ({failure.file}:{failure.line}: {failure.code.strip()})" if failure.line else ""
+        return f"{told}, its constructor raised {failure.said}{at}"
+
+
 def built(
-    subject: Subject, slots: tuple[Slot, ...], told: Mapping[str, tuple[str, ...]], step: bool
+    subject: Subject,
+    slots: tuple[Slot, ...],
+    told: Mapping[str, tuple[str, ...]],
+    step: bool,
+    refused: list[Refused],
 ) -> Iterator[tuple[Construction, Any]]:
-    """Each construction with its instance, parameters drawn."""
+    """Each construction with its instance, parameters drawn; what constructors raised is kept."""
     options: Iterator[Construction]
     if subject.kind == "class":
         options = constructions(subject, step=step)
@@ -45,7 +65,8 @@ def built(
                 continue
             try:
                 made = subject.target(**option.arguments)
-            except Exception:  # a constructor that refuses these sizes: others follow
+            except Exception as error:  # a constructor that refuses these sizes: others follow
+                refused.append(Refused(option.arguments, failure_of(error, subject)))
                 continue
         if isinstance(made, torch.nn.Module):
             made = made if subject.kind == "class" else _copied(made)

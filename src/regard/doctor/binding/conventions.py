@@ -33,6 +33,7 @@ class Stated:
     layout: str = ""  # "batch_first" or "length_first"
     mask_true: str = ""  # "attends" or "hides"
     additive_mask: bool = False
+    byte_mask: bool = False  # its 0 and 1 are bytes
     convention: str = ""
     causal: bool = False
 
@@ -49,6 +50,7 @@ def read_conventions(subject: Subject, mask_name: str) -> Stated:
         layout=_layout(words, subject.code),
         mask_true=own,
         additive_mask=_is_bias(docs, mask_name, own),
+        byte_mask=_is_bytes(plain, mask_name),
         convention=_convention(words),
         causal=_is_causal(subject, words),
     )
@@ -143,14 +145,13 @@ def _layout(words: str, code: str) -> str:
         return "length_first"
     if re.search(r"batch[- _]?first|\(b\w*, ?\w+(, ?\w+)+\)|\[b\w*, ?\w+(, ?\w+)+\]", words):
         return "batch_first"
-    return (
-        "batch_first"
-        if re.search(
-            r"\b(b|bs|bsz|batch\w*|n), ?(t|l|n|s|seq\w*|\w*len\w*), ?\w+ ?= ?\w+\.(shape|size)",
-            code.lower(),
-        )
-        else ""
-    )
+    if re.search(
+        r"\b(b|bs|bsz|batch\w*|n), ?(t|l|n|s|seq\w*|\w*len\w*), ?\w+ ?= ?\w+\.(shape|size)",
+        code.lower(),
+    ):
+        return "batch_first"
+    moves = re.search(r"batch_first|transpose|permute|swap|movedim|rearrange|\.t\(|\.m?T\b", code)
+    return "length_first" if "nn.MultiheadAttention(" in code and not moves else ""
 
 
 def _mask_polarity(docs: str, mask_name: str) -> str:
@@ -209,6 +210,11 @@ def _is_bias(docs: str, name: str, polarity: str) -> bool:
         return True
     near = " ".join([*_passages(docs, name), *_passages(docs, "")]) if name else ""
     return not polarity and bool(re.search(r"-\s?inf|added to|additive|-1e9", near))
+
+
+def _is_bytes(docs: str, name: str) -> bool:
+    passages = _passages(docs, name) if name else []
+    return any(re.search(r"\buint8\b|\bbyte ?tensor", passage) for passage in passages)
 
 
 def _convention(words: str) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from regard.doctor.binding import masks
 from regard.doctor.binding.attempts import attempts, mask_slot
 from regard.doctor.binding.binding import SEQUENCES, Question, Slot
-from regard.doctor.binding.building import built, with_parameters_made
+from regard.doctor.binding.building import Refused, built, with_parameters_made
 from regard.doctor.binding.construct import Construction, UnknownArgument
 from regard.doctor.binding.conventions import Stated, batch_first, read_conventions
 from regard.doctor.binding.layouts import layout_question, mixes
@@ -19,6 +19,7 @@ from regard.doctor.binding.sieve import Sieve
 from regard.doctor.binding.subject import Subject
 from regard.doctor.binding.sureness import doubt
 from regard.doctor.binding.trial import Attempt, Trial, draw_inputs, try_out, with_outputs
+from regard.doctor.binding.usage import by_use
 from regard.doctor.probe import Failure
 
 _TRIALS = 800  # of the whole search: a count, so that every machine finds the same
@@ -49,6 +50,7 @@ def infer(
             f"{', '.join([*subject.call, *subject.init])}."
         )
     slots = assign(subject.call, bind, has_embedding=_has_embedding(subject))
+    slots = by_use(slots, subject.code)
     question = _incomplete(subject, slots)
     if question is not None:
         return question
@@ -62,10 +64,13 @@ def infer(
         said = replace(said, layout="batch_first" if first else "length_first")
         sequences = {s.name for s in slots if s.role in SEQUENCES}
         told = {name: axes for name, axes in told.items() if name not in sequences}
+    refused: list[Refused] = []
     try:
-        found = _search(subject, tuple(slots), told, said, mask_true)
+        found = _search(subject, tuple(slots), told, said, mask_true, refused)
         if found is not None and found.trial.returned.failure is not None and told != named:
-            other = _search(subject, tuple(slots), named, said, mask_true)  # words of another array
+            other = _search(
+                subject, tuple(slots), named, said, mask_true, refused
+            )  # of another array
             found, told = (other, named) if other and other.trial.perfect else (found, told)
     except UnknownArgument as unknown:
         return Question(
@@ -73,14 +78,15 @@ def infer(
             f"told from the name. Give an instance, or a factory that builds one."
         )
     if found is None:
+        why = f": {refused[0]}" if refused else " from its constructor's arguments"
         return Question(
-            f"{subject.name} could not be built from its constructor's arguments "
-            f"({', '.join(subject.init)}). Give an instance, or a factory that builds one."
+            f"{subject.name} could not be built{why}. "
+            "Give an instance, or a factory that builds one."
         )
-    refused = _refused(subject, found.trial)
-    refused = refused or doubt(subject, tuple(slots), told, said, found.construction, found.trial)
-    if refused is not None:
-        return refused
+    question = _refused(subject, found.trial)
+    question = question or doubt(subject, tuple(slots), told, said, found.construction, found.trial)
+    if question is not None:
+        return question
     settled = masks.settle(
         subject, with_outputs(found.trial), told.get(mask.name, ()) if mask else (), said,
         mask_true, said.causal,
@@ -107,11 +113,10 @@ def _refused(subject: Subject, trial: Trial) -> Question | None:
     failure = trial.returned.failure
     if failure is None or not failure.refuses:
         return None
-    said = f"{failure.kind}: {failure.message.splitlines()[0]}" if failure.message else failure.kind
     return Question(
         f"{subject.name} refused every call that was tried, at line {failure.line} "
-        f"({failure.code}; {said}). Give a function that calls it as you do, or state what its "
-        "arguments are with --bind."
+        f"({failure.code}; {failure.said}). Give a function that calls it as you do, or state "
+        "what its arguments are with --bind."
     )
 
 
@@ -183,11 +188,12 @@ def _search(
     told: Mapping[str, tuple[str, ...]],
     said: Stated,
     mask_true: str | None,
+    refused: list[Refused],
 ) -> Found | None:
     best: Found | None = None
     first_failure: Failure | None = None
     step, trials = any(slot.role == "token" for slot in slots), 0
-    for construction, made in built(subject, slots, told, step):
+    for construction, made in built(subject, slots, told, step, refused):
         ahead, sieve = True, Sieve()
         for attempt in attempts(subject, slots, told, said, mask_true, construction, made):
             if not sieve.passes(attempt):

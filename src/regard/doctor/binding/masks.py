@@ -49,7 +49,8 @@ def forms(
     sides = (polarity != "hides",) if polarity else (True, False)
     if said.additive_mask and not polarity:
         yield from (MaskForm(a, "bias") for a in axes)
-    for dtype, attends, a in itertools.product(("bool", "float", "int"), sides, axes):
+    dtypes = ("uint8",) if said.byte_mask else ("bool", "float", "int")
+    for dtype, attends, a in itertools.product(dtypes, sides, axes):
         yield MaskForm(a, dtype, attends)
     if not polarity:
         yield from (MaskForm(a, "bias") for a in axes)

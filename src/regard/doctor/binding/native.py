@@ -179,7 +179,7 @@ def _mask(
     if form.dtype == "bias":
         return leaves.make(np.where(visible, 0.0, -np.inf))
     said = visible if form.attends else ~visible
-    kinds = {"bool": bool, "int": np.int64, "float": np.float64}
+    kinds = {"bool": bool, "uint8": np.uint8, "int": np.int64, "float": np.float64}
     return leaves.make(said.astype(kinds[form.dtype]))
 
 

@@ -66,7 +66,7 @@ def classify(found: list[tuple[str, Any]], binding: Binding) -> tuple[tuple[Outp
                 if _fits(shape, axes, binding, "context")
             ]
         options.append(fits)
-    order = sorted(range(len(found)), key=lambda i: _rank(found[i], options[i], binding))
+    order = sorted(range(len(found)), key=lambda i: _rank(found, i, options[i], binding))
     chosen: dict[int, tuple[str, str]] = {}
     for index in order:
         for role, axes in options[index]:
@@ -91,8 +91,12 @@ def _context_axes(kind: tuple[bool, bool], binding: Binding) -> tuple[str, ...]:
     return axes
 
 
-def _rank(found: tuple[str, Any], options: list[tuple[str, str]], binding: Binding) -> int:
-    label, array = found
+def _rank(
+    every: list[tuple[str, Any]], index: int, options: list[tuple[str, str]], binding: Binding
+) -> int:
+    label, array = every[index]
+    if label.startswith("self.") and any(_equal(array, a) for _, a in every[:index]):
+        return 8  # kept as it was returned
     named = any(word in label for word in ("context", "ctx", "weight", "attn", "alpha"))
     width = array.shape[-1] if array.ndim else 0
     if not options:
@@ -102,6 +106,10 @@ def _rank(found: tuple[str, Any], options: list[tuple[str, str]], binding: Bindi
     else:
         unlike = bool(width != binding.sizes.value_dim)
     return (not named) + unlike
+
+
+def _equal(one: Any, other: Any) -> bool:
+    return one.shape == other.shape and bool((one == other).all())
 
 
 def _lengths(binding: Binding) -> dict[str, int]:

@@ -105,6 +105,7 @@ def assign(
     guesses = {name: stated.get(name) or _guess(name, names) for name in names}
     numbers = {name for name, role in guesses.items() if role == "mask" and _is_number(call[name])}
     guesses.update(dict.fromkeys(numbers - stated.keys(), ""))  # block=64 is a size
+    _give_way(guesses, names, stated)
     unnamed = {name for name, role in guesses.items() if not role}
     _settle(guesses, call, stated, has_embedding)
     guesses = {n: "mask" if r == "pair_mask" else r for n, r in guesses.items()}
@@ -115,9 +116,21 @@ def assign(
             value=_default(call[name]),
             required=_required(call[name]),
             guessed=name in unnamed,
+            stated=name in stated,
         )
         for name, role in guesses.items()
     ]
+
+
+def _give_way(guesses: dict[str, str], names: list[str], stated: Mapping[str, str]) -> None:
+    """What a statement puts out of its role takes the one that the stated argument had by name."""
+    for name, role in stated.items():
+        if role == "mask":  # several may be taken
+            continue
+        left = _guess(name, names)
+        displaced = [n for n in names if guesses[n] == role and n not in stated]
+        for other in displaced:
+            guesses[other] = left if left not in guesses.values() else ""
 
 
 def _guess(name: str, names: list[str]) -> str:
@@ -170,7 +183,8 @@ def _settle(
             guesses[name] = ""
     for role in ("query", "key", "value", "token", "x"):
         taken = [n for n in guesses if guesses[n] == role]
-        exact = [n for n in taken if n in stated or n.lower() in (role, role[0], role + "s")]
+        exact = [n for n in taken if n in stated]
+        exact = exact or [n for n in taken if n.lower() in (role, role[0], role + "s")]
         strong = [n for n in taken if not _WEAK.fullmatch(n)]
         if not any(_required(call[n]) for n in taken):  # of optional ones the first is the usual
             strong = []
@@ -179,6 +193,9 @@ def _settle(
             if name not in keep:
                 guesses[name] = ""
     settled = set(guesses.values())
+    left = [n for n in free if not guesses[n] and _required(call[n]) and not is_parameter(n)]
+    if stated and left:
+        settled.add("key")  # one that no name explains is left for it
     if {"query", "value"} <= settled and not {"key", "x"} & settled:  # what is averaged is compared
         guesses.update({n: "key" for n in free if guesses[n] == "value"})
     order = [r for r in ("query", "key", "value") if r not in guesses.values()]

@@ -65,7 +65,7 @@ def gathered(subject: Subject, owner: Any, before: dict[str, Any], value: Any) -
 
 def failed(error: Exception, subject: Subject) -> Returned:
     """What is known of an error, with the last line that it passed in the user's file."""
-    return Returned(failure=_failure(error, subject), progress=_progress(error, subject))
+    return Returned(failure=failure_of(error, subject), progress=_progress(error, subject))
 
 
 def entry(subject: Subject, owner: Any) -> Callable[..., Any]:
@@ -97,7 +97,7 @@ def _prepared(
         return plain(**given)
     except Exception as error:
         key = next((n for n in given if call_role(n) in ("key", "value")), None)
-        if key is None or not _failure(error, subject).refuses:
+        if key is None or not failure_of(error, subject).refuses:
             raise
     prepare(given[key])
     return plain(**given)
@@ -116,7 +116,8 @@ def stored(subject: Subject, owner: Any) -> dict[str, Any]:
     return kept
 
 
-def _failure(error: Exception, subject: Subject) -> Failure:
+def failure_of(error: Exception, subject: Subject) -> Failure:
+    """The error, with the last line that it passed in the user's file."""
     frames = [f for f in traceback.extract_tb(error.__traceback__) if f.filename == subject.file]
     text = str(error).split("\nException raised from")[0]
     if not frames:

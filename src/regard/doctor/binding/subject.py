@@ -6,12 +6,15 @@ import inspect
 import io
 import re
 import tokenize
+import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import CodeType
 from typing import Any
 
 import torch
+
+from regard.doctor.binding.own_part import own_part
 
 _METHODS = ("forward", "call", "__call__", "attend", "attention", "step")
 
@@ -50,7 +53,7 @@ def read_subject(obj: Any) -> Subject:
         CannotRead: it is no callable, or has no method that takes the tensors.
     """
     if _is_factory(obj):
-        made = obj()
+        made = _made(obj)
         if not callable(made):
             raise CannotRead(
                 f"{_name(obj)} takes no arguments and returned {type(made).__name__}. A factory "
@@ -79,13 +82,26 @@ def read_subject(obj: Any) -> Subject:
         method=method,
         framework=_framework(function, owner if kind != "function" else None, obj),
         file=file,
-        source=source,
+        source=own_part(source, getattr(home, "__name__", "")),
         docs="\n".join(dict.fromkeys(part for part in docs if part)),
         sayings="\n".join(said),
         code=code,
         init=_parameters(owner.__init__) if kind == "class" else {},
         call=_parameters(function, bound=kind != "function"),
     )
+
+
+def _made(factory: Callable[[], Any]) -> Any:
+    try:
+        return factory()
+    except Exception as error:
+        last = traceback.extract_tb(error.__traceback__)[-1]
+        said = f"{type(error).__name__}: {error}".rstrip(": ")
+        raise CannotRead(
+            f"{_name(factory)} takes no arguments, so it was called for the code to examine, and "
+            f"raised {said} ({last.filename}:{last.lineno}: {last.line}). Mend that, or give "
+            "the function or module itself."
+        ) from None
 
 
 def _is_function(obj: Any) -> bool:

@@ -13,7 +13,8 @@ from regard.doctor.binding.subject import Subject
 from regard.doctor.binding.trial import Trial, try_out, with_outputs
 from regard.doctor.probe import Failure
 
-_OF_SHAPES = ("RuntimeError", "ValueError", "IndexError")  # what NumPy and torch raise for shapes
+# What NumPy and torch raise for shapes; asserting is what torch's multi-head attention does.
+_OF_SHAPES = ("RuntimeError", "ValueError", "IndexError", "AssertionError")
 _TRIALS = 200
 
 
@@ -90,9 +91,9 @@ def _text(subject: Subject, trial: Trial, failure: Failure, flags: str) -> str:
         for s in trial.attempt.binding.slots
         if s.role in (*SEQUENCES, "token")
     )
-    said = f"{failure.kind}: {failure.message.splitlines()[0] if failure.message else ''}"
     at = f" at line {failure.line} ({failure.code.strip()})" if failure.line else ""
     return (
         f"{subject.name} raised at every call that was tried (with {given}), at the furthest{at}: "
-        f"{said}. It cannot be told whether the code or the way it was called is wrong. {flags}."
+        f"{failure.said}. It cannot be told whether the code or the way it was called is wrong. "
+        f"{flags}."
     )

@@ -1,5 +1,6 @@
 """Hidden means absent: no weight, no influence, and padding changes nothing."""
 
+import re
 from collections.abc import Iterator
 
 import numpy as np
@@ -56,11 +57,25 @@ def _no_weight(exam: Examination) -> Iterator[Symptom | NotChecked]:
     exact = weights.shape[1] > 1 or exam.num_heads == 1  # an average of heads does not renormalize
     if exact and (free > 0).all() and differs(weights, expected, 1e-3):
         # Other faults of the sums have their own check: here, what is visible is hidden as well.
-        if np.allclose(weights.sum(-1)[live[..., 0]], 1.0, atol=1e-3):
+        sums_are_one = np.allclose(weights.sum(-1)[live[..., 0]], 1.0, atol=1e-3)
+        if sums_are_one and not _scores_feel_the_mask(exam):
             seen_less = "a position that may be attended to gets too little weight"
             yield Symptom(NAME, seen_less, ("mask-axis", "causal-alignment", "mask-polarity"))
         return
     yield from _too_weak(exam, inputs)
+
+
+# Scores that depend on earlier weights, which a mask shapes, say so.
+_OF_WEIGHTS = re.compile(
+    r"location|coverage|prev(ious)?_(attn|attention|weights|alignments?)", re.I
+)
+
+
+def _scores_feel_the_mask(exam: Examination) -> bool:
+    """Whether they are to: then what hides changes scores, and padding still changes nothing."""
+    if not _OF_WEIGHTS.search("\n".join(exam.source)):
+        return False
+    return not any(isinstance(found, Symptom) for found in _padding(exam))
 
 
 def _too_weak(exam: Examination, inputs: Inputs) -> Iterator[Symptom]:

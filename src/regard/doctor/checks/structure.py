@@ -10,7 +10,7 @@ from regard.doctor.examination import Examination
 from regard.doctor.probe import Answer
 from regard.doctor.symptoms import NotChecked, Symptom
 from regard.doctor.tracing.flow import Flow
-from regard.doctor.tracing.locate import mask_events, mixes_axes, normalizers
+from regard.doctor.tracing.locate import inverted_numbers, mask_events, mixes_axes, normalizers
 from regard.doctor.tracing.trace import Event
 
 _WRITES = ("masked_fill", "where", "setitem", "add", "mul")
@@ -35,6 +35,10 @@ def _masks_are_used(exam: Examination) -> Iterator[Symptom | NotChecked]:
     flow = Flow(answer.trace)
     found = normalizers(answer.trace)
     require(bool(found), "no softmax was seen")
+    for event in inverted_numbers(answer.trace):
+        said = f"~ of a mask of {event.inputs[0].value.dtype} is true at its 0 and at its 1"
+        yield Symptom("masks-are-used", said, ("mask-polarity",), event)
+        return
     used = {at for one in found for at in (one.index, *flow.back(one.index))}
     meeting = mask_events(answer.trace)
     index = {id(event): at for at, event in enumerate(answer.trace.events)}

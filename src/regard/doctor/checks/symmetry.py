@@ -26,7 +26,9 @@ from regard.doctor.tracing.blame import Wrong, blame, feels_others, not_permuted
 from regard.doctor.tracing.trace import Event
 
 # Codes that add positions to what is compared say so; then a permutation does change the answer.
-POSITIONS = re.compile(r"rotary|\brope\b|relative|posit|\bpos_|_pos\b|wpe\b|sinusoid", re.I)
+POSITIONS = re.compile(
+    r"rotary|\brope\b|relative|posit|location|\bpos_|_pos\b|wpe\b|sinusoid", re.I
+)
 
 
 def _keys_permute(exam: Examination) -> Iterator[Symptom | NotChecked]:

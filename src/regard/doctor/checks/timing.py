@@ -43,12 +43,14 @@ def _cell(exam: Examination) -> Event | None:
 
 
 def _scored(exam: Examination, answer: Answer) -> Event | None:
-    """What made the scores, else the weights, at the line of the step that asked for them."""
+    """What made these weights' scores, else the weights, at the line of the step that asked."""
     trace = exam.ask(exam.inputs(), trace=True).trace
     if answer.weights is None:
         return None
     weighed = [e for e, _ in find(trace, answer.weights) if e.op != "input"]
-    made = [e for e in (*(p.event for p in score_products(trace)), *weighed) if e.place is not None]
+    end = trace.events.index(weighed[0]) if weighed else len(trace.events)
+    scored = [p.event for p in score_products(trace) if p.index < end]  # of two, the later
+    made = [e for e in (*scored[::-1], *weighed) if e.place is not None]
     if not made:
         return None
     outer = made[0].settings.get("called_from") or ()

@@ -114,6 +114,12 @@ MASKS = (
     _hide(
         "mask-polarity", "the visible keys are filled with -inf", lambda s, m: hide(s, ~m), "invert"
     ),
+    _hide(
+        "mask-polarity",
+        "every key is hidden alike, whatever the mask says",
+        lambda s, m: np.full_like(s, -1e30),
+        "as-bool",
+    ),
     Variant(
         "mask-polarity",
         "the visible keys are filled with -inf, and rows with no other give NaN",

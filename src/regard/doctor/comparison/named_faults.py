@@ -19,6 +19,7 @@ from regard.doctor.examination import Examination
 from regard.doctor.findings import Certainty, Finding
 from regard.doctor.probe import Answer, Inputs
 from regard.doctor.tracing.dependence import PRODUCTS
+from regard.doctor.tracing.locate import inverted_numbers
 
 
 def _named(line: str, width: int, answer: Answer) -> str:
@@ -59,6 +60,8 @@ def findings_of(
 def _finding(
     exam: Examination, answer: Answer, anatomy: Anatomy, variant: Variant, found: Match
 ) -> Finding:
+    if variant.fault == "mask-value" and inverted_numbers(answer.trace):  # both give NaN alone
+        variant = next(v for v in MASKS if v.fix == "as-bool")
     place = find_spot(exam, answer, anatomy, variant)
     if variant.fault == "mask-dropped" and _laid_over_queries(exam, place):
         variant = next(v for v in MASKS if v.fault == "mask-axis")

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from regard.doctor.comparison import fixes, rewrites
 from regard.doctor.comparison.fixes import Spot
+from regard.doctor.comparison.helpers import axis_given, mask_names
 from regard.doctor.comparison.variants import Variant
 from regard.doctor.examination import Examination
 from regard.doctor.probe import Answer
@@ -47,6 +48,7 @@ _ADVICE = {
     "head-merge": "Join heads with .transpose(1, 2).reshape(batch, T, heads * d).",
     "use-mask": "Assign the result of the masking to the scores before the softmax.",
     "invert": "Invert the mask at this line: ~mask.",
+    "as-bool": "Hide what the mask hides and nothing else: ~mask.bool() where it is 1 at what is seen.",
     "mask-axis": "Lay the mask over the keys: mask[:, None, :], of shape (batch, 1, T_enc).",
     "mask-heads": "Give the mask a heads axis: mask[:, None], of shape (batch, 1, T_dec, T_enc).",
     "length": "Compare with <: visible = arange(T_enc) < length.",
@@ -75,9 +77,20 @@ def _rewritten(
     torch = exam.framework == "torch"
     if variant.fix == "softmax-axis" and found.event is not None:
         axis = key_axis(exam, answer, found)
-        return None if axis is None else fixes.softmax_over(line, axis, torch)
+        if axis is None:
+            return None
+        inner = found.event.place
+        there = inner is not None and found.place is not None and inner.line == found.place.line
+        if inner is not None and not there:  # a helper's softmax, over an axis that it is given
+            return axis_given(exam.source, inner.line, line, axis)
+        return fixes.softmax_over(line, axis, torch)
     if variant.fix == "invert" and found.event is not None:
-        return fixes.inverted(line, (exam.mask_role,), torch)
+        return fixes.inverted(line, mask_names(exam, answer, found), torch)
+    if variant.fix == "fill":
+        hides = variant.does.startswith("the 0/1")
+        masks = mask_names(exam, answer, found)
+        made = [rewrites.mask_filled(line, name, hides, torch) for name in masks]
+        return next((one for one in made if one), None) or fixes.filled(line, torch)
     form = _FORMS.get(variant.fix)
     return None if form is None else form(line, exam.mask_role, torch)
 
@@ -96,10 +109,8 @@ _FORMS: dict[str, Callable[[str, str, bool], str | None]] = {
     "no-relu": lambda line, mask, torch: fixes.unwrapped(line, "relu"),
     "to-tanh": _to_tanh,
     "sum": lambda line, mask, torch: re.sub(r"\bmean\(", "sum(", line),
-    "fill": lambda line, mask, torch: (
-        rewrites.mask_filled(line, mask, torch) or fixes.filled(line, torch)
-    ),
     "use-mask": lambda line, mask, torch: rewrites.mask_used(line),
+    "as-bool": lambda line, mask, torch: rewrites.inverted_as_bool(line, torch),
     "mask-axis": lambda line, mask, torch: rewrites.mask_over_keys(line),
     "length": lambda line, mask, torch: line.replace("<=", "<", 1),
     "transpose": lambda line, mask, torch: rewrites.transposed(line, (-2, -1), torch),

@@ -82,14 +82,23 @@ def mask_used(code: str) -> str | None:
     return f"{found[1]} = {code}" if found else None
 
 
-def mask_filled(code: str, mask: str, torch: bool) -> str | None:
-    """`scores = scores + mask` or `scores * mask`, of a 1/0 mask, as a fill with -inf."""
+def inverted_as_bool(code: str, torch: bool) -> str | None:
+    """`~mask` of a mask of numbers, which is true everywhere, as that of its truth."""
+    truth = "bool()" if torch else "astype(bool)"
+    again = r"(?:\.bool\(\)|\.to\(torch\.bool\)|\.astype\(bool\))"
+    once = _replaced(rf"\(~\s*([A-Za-z_]\w*)\){again}", rf"~\1.{truth}", code)
+    return once or _replaced(r"~\s*([A-Za-z_]\w*)", rf"~\1.{truth}", code)
+
+
+def mask_filled(code: str, mask: str, hides: bool, torch: bool) -> str | None:
+    """`scores = scores + mask` or `scores * mask`, of a 1/0 (or 0/1) mask, as a fill with -inf."""
     found = re.match(rf"^(\w+)\s*=\s*\1\s*[+*]\s*({re.escape(mask)})\s*$", code) if mask else None
     if found is None:
         return None
+    hidden = f"{mask} {'!=' if hides else '=='} 0"
     if torch:
-        return f'{found[1]} = {found[1]}.masked_fill({mask} == 0, float("-inf"))'
-    return f"{found[1]} = np.where({mask} == 0, -np.inf, {found[1]})"
+        return f'{found[1]} = {found[1]}.masked_fill({hidden}, float("-inf"))'
+    return f"{found[1]} = np.where({hidden}, -np.inf, {found[1]})"
 
 
 def mask_over_keys(code: str) -> str | None:

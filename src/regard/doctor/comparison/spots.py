@@ -10,7 +10,14 @@ from regard.doctor.examination import Examination
 from regard.doctor.findings import Place
 from regard.doctor.probe import Answer
 from regard.doctor.tracing.dependence import PRODUCTS, data_roles
-from regard.doctor.tracing.locate import find, mask_events, normalizers, reshaped_wrongly, scalings
+from regard.doctor.tracing.locate import (
+    find,
+    inverted_numbers,
+    mask_events,
+    normalizers,
+    reshaped_wrongly,
+    scalings,
+)
 from regard.doctor.tracing.trace import Event
 
 _SQUASHING = ("tanh", "relu", "sigmoid", "gelu", "elu", "leaky_relu", "maximum", "clamp")
@@ -47,7 +54,8 @@ def find_spot(exam: Examination, answer: Answer, anatomy: Anatomy, variant: Vari
         triangle = _written_triangle(exam, answer) if variant.fault == "causal-alignment" else None
         if triangle is not None:
             return triangle
-        wanted = _mask(exam, answer, anatomy, variant)
+        numbers = inverted_numbers(answer.trace) if variant.fix == "as-bool" else []
+        wanted = numbers[0] if numbers else _mask(exam, answer, anatomy, variant)
     elif variant.fix in ("transpose", "transpose-batch"):
         mixed = reshaped_wrongly(answer.trace)
         wanted = mixed[0] if mixed else _viewed(events, first)

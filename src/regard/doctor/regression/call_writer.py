@@ -79,6 +79,9 @@ class CallWriter:
             one = f"{seen}[b]" if binding.loops_batch else f"{seen}[0]"
             forms = {"": f"int({one})", "list": f"{seen}.tolist()"}
             return forms.get(slot.axes, f"array({self._examples(seen, slot.axes)})")
+        if role == "query_lengths":
+            full = 'np.full(given["query"].shape[:1], given["query"].shape[1])'
+            return f"array({self._examples(full, slot.axes)})" if slot.axes else f"int({full}[0])"
         if role == "parameter":
             return f'array(parameters()["{slot.name}"])'
         if role in ("causal", "training"):
@@ -98,6 +101,9 @@ class CallWriter:
 
     def _laid(self, name: str, letters: str, axes: str, heads: int, at: Mapping[str, str]) -> str:
         """(batch, position, channels) in the order of `axes`."""
+        if "L" in axes:
+            one = self._laid(name, letters, axes.replace("L", "1"), heads, at)
+            return f"layers({one}, {axes.index('L')})"
         name = self._examples(name, axes)
         dropped = self.dropped | dict(at)
         if "H" not in axes and axes.replace("1", "") == _kept(letters, axes):
@@ -126,6 +132,7 @@ class CallWriter:
         said = seen if form.attends else f"~{seen}"
         kinds = {
             "bool": said,
+            "uint8": f"({said}).astype(np.uint8)",
             "int": f"({said}).astype(np.int64)",
             "float": f"({said}).astype(float)",
         }

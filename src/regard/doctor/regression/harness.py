@@ -32,8 +32,8 @@ _NAMES = {
 class Harness:
     """Loading, input, call and answer as text, for one bound examination."""
 
-    def __init__(self, exam: BoundExamination, name: str, *, is_factory: bool) -> None:
-        self.exam, self.name, self.is_factory = exam, name, is_factory
+    def __init__(self, exam: BoundExamination, file: str, name: str, *, is_factory: bool) -> None:
+        self.exam, self.code_file, self.name, self.is_factory = exam, file, name, is_factory
         self.binding = exam.binding
         self.arguments = dict(exam._found.construction.arguments)
         if exam.unexpected:
@@ -99,7 +99,7 @@ class Harness:
         body = parts.joined((parts.helpers(body, filled), body))
         head = parts.HEAD.format(
             name=self.name,
-            file=self.exam.file,
+            file=self.code_file,
             imports="{imports}",
             sizes=self._sizes(body),
             load=self._load(),
@@ -126,7 +126,7 @@ class Harness:
         return "\n".join(lines)
 
     def _load(self) -> str:
-        file = Path(self.exam.file).resolve()
+        file = Path(self.code_file).resolve()
         root, dotted = file.parent, [file.stem]
         while (root / "__init__.py").exists():
             root, dotted = root.parent, [root.name, *dotted]

@@ -4,6 +4,7 @@ import inspect
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -34,8 +35,7 @@ def with_tests(report: Report, exam: BoundExamination, obj: Any, name: str) -> R
         told = "no tests were written: the object has no name in a file (give FILE.py:NAME)"
         return replace(report, notes=(*report.notes, told))
     try:
-        writer = _Writer(report, exam, obj, name.rpartition(":")[2])
-        return writer.report()
+        return _Writer(report, exam, obj, name).report()
     except CannotWrite as why:
         return replace(report, notes=(*report.notes, f"no tests were written: {why}"))
 
@@ -55,7 +55,10 @@ class _Writer:
     def __init__(self, report: Report, exam: BoundExamination, obj: Any, name: str) -> None:
         self._report, self._exam = report, exam
         factory = inspect.isfunction(obj) and not inspect.signature(obj).parameters
-        self._harness = Harness(exam, name, is_factory=factory)
+        given, _, name = name.rpartition(":")  # an object may be made by code of another file
+        made_in = inspect.getsourcefile(obj) if factory else exam.file
+        file = str(Path(given).resolve()) if given else made_in or exam.file
+        self._harness = Harness(exam, file, name, is_factory=factory)
         self._raises = exam.ask(exam.inputs()).failure is not None
         if not self._raises:
             self._harness.check()
@@ -101,6 +104,8 @@ class _Writer:
             convention=self._exam.convention,
             missing=self._missing(),
             has_parameters=isinstance(self._exam._attempt.made, torch.nn.Module),
+            is_torch_function=self._exam.framework == "torch"
+            and self._exam.subject.kind == "function",
         )
         by_rule = [body for check in finding.checks for body in rules.of(check)]
         given = ["hide(draw(), LENGTHS)"] if rules.has_mask else []

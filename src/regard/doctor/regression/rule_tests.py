@@ -23,6 +23,7 @@ class Rules:
     convention: str
     missing: tuple[str, ...] = ()  # parameters that got no gradient
     has_parameters: bool = True  # of its own, as a module has
+    is_torch_function: bool = False
 
     def of(self, check: str) -> Iterator[str]:
         """Bodies of tests, without `def`."""
@@ -277,9 +278,24 @@ class Rules:
                 """
 
     def _gradients_finite(self) -> Iterator[str]:
-        if not self.has_parameters:
+        if not (self.has_parameters or self.is_torch_function):
             return
         for drawn in ("draw()", *(("hide(draw(), [*LENGTHS[:-1], 0])",) if self.has_mask else ())):
+            if self.is_torch_function:
+                yield f"""
+                    code, leaves = build(), []
+
+                    def watched(**named):
+                        for x in named.values():
+                            if torch.is_tensor(x) and x.is_floating_point():
+                                leaves.append(x.requires_grad_())
+                        return code(**named)
+
+                    context, weights = raw({drawn}, watched)
+                    (context if context is not None else weights).square().sum().backward()
+                    assert all(x.grad is None or x.grad.isfinite().all() for x in leaves)
+                    """
+                continue
             yield f"""
                 code = build()
                 context, weights = raw({drawn}, code)
@@ -320,8 +336,7 @@ class Rules:
             yield """
                 given = draw(t_dec=T_ENC)
                 context, weights = attend(given)
-                few = given | {"query": given["query"][:, :2]}
-                assert_same(attend(few), (context[:, :2], None))
+                assert_same(attend(first_queries(given, 2)), (context[:, :2], None))
                 """
 
     def _lengths_are_free(self) -> Iterator[str]:

@@ -61,6 +61,10 @@ def array(numbers):
 def split(x, heads):
     """(..., length, heads * dim) to (batch, heads, length, dim), or the same without a batch."""
     return np.moveaxis(x.reshape(*x.shape[:-1], heads, -1), -2, x.ndim - 2)''',
+    "layers": '''\
+def layers(state, axis):
+    """The state of two layers: the last is the query, the first its channels reversed."""
+    return torch.cat([state.flip(-1), state], axis)''',
     "hide": '''\
 def hide(given, lengths):
     """The same input, keys past each example's length hidden."""
@@ -104,6 +108,11 @@ def first_keys(given, i, length):
     seen = None if one["may_attend"] is None else one["may_attend"][..., :length]
     seen = seen if seen is None or "key" in given else seen[:, :length]
     return one | cut | {"may_attend": seen}''',
+    "first_queries": '''\
+def first_queries(given, length):
+    """The input, cut to its first queries."""
+    seen = None if given["may_attend"] is None else given["may_attend"][:, :length]
+    return given | {"query": given["query"][:, :length], "may_attend": seen}''',
     "every_rows": '''\
 def every_rows(results, lengths):
     """All rows."""

@@ -11,6 +11,8 @@ from rich.text import Text
 from regard.doctor.findings import CheckResult, Finding, Outcome, Report
 from regard.doctor.tracing.symbols import SYMBOLS
 
+_NAMED_AT_MOST = 4  # of the checks that one reason keeps from being made; --json names all
+
 
 def rendered(report: Report) -> RenderableType:
     """The whole report, for a rich console."""
@@ -80,8 +82,17 @@ def _checks(checks: tuple[CheckResult, ...]) -> Iterator[RenderableType]:
     passed = by_outcome[Outcome.PASSED]
     if passed:
         yield from _list("passed", [Text(", ".join(c.name for c in passed))])
-    unmade = by_outcome[Outcome.NOT_CHECKED]
-    yield from _list("not checked", [Text(f"{c.name}: {c.reason}") for c in unmade])
+    yield from _list("not checked", list(_by_reason(by_outcome[Outcome.NOT_CHECKED])))
+
+
+def _by_reason(unmade: list[CheckResult]) -> Iterator[Text]:
+    """A line for each reason, with the checks that it keeps from being made; many are counted."""
+    names: dict[str, list[str]] = {}
+    for check in unmade:
+        names.setdefault(check.reason, []).append(check.name)
+    for reason, kept in names.items():
+        told = ", ".join(kept) if len(kept) <= _NAMED_AT_MOST else f"{len(kept)} checks"
+        yield Text(f"{told}: {reason}")
 
 
 def _list(title: str, lines: list[Text]) -> Iterator[RenderableType]:

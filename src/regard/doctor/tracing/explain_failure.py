@@ -4,6 +4,7 @@ import re
 
 from regard.doctor.findings import Place
 from regard.doctor.probe import Answer, Sizes
+from regard.doctor.tracing.batch_first import length_first_module
 from regard.doctor.tracing.flow import Flow
 from regard.doctor.tracing.source_names import site
 from regard.doctor.tracing.symbols import both
@@ -21,6 +22,9 @@ def explain(
     place = Place(failure.file, failure.line, failure.code) if failure.line else None
     if event is None or "error" not in event.settings:
         return _plainly(answer, place)
+    other_layout = length_first_module(event, failure, source, sizes)
+    if other_layout is not None:
+        return other_layout
     squeezed = _squeezed(answer, source, sizes)
     if squeezed is not None:
         return squeezed
@@ -35,11 +39,10 @@ def explain(
 def _plainly(answer: Answer, place: Place | None) -> Explanation:
     failure = answer.failure
     assert failure is not None
-    message = failure.message.splitlines()[0] if failure.message else ""
     return Explanation(
         tensor=_first_name(failure.code),
         rule="The call must run on every legal size.",
-        seen=f"{failure.kind}: {message}",
+        seen=failure.first_line,
         fix="Mend the line that raises.",
         place=place,
     )
@@ -64,10 +67,11 @@ def _squeezed(answer: Answer, source: tuple[str, ...], sizes: Sizes) -> Explanat
         fix = re.sub(r"squeeze\(\s*\)", f"squeeze({word}{axis})", code, count=1)
         fix = re.sub(r"np\.squeeze\(([^,()]+)\)", rf"np.squeeze(\1, axis={axis})", fix, count=1)
         failure = answer.failure
+        assert failure is not None
         return Explanation(
             tensor=where.target if where is not None and where.target else "squeeze()",
             rule=f"squeeze() drops every axis of size 1 of {shape}: {both(kept, sizes)} is wanted.",
-            seen=failure.message.splitlines()[0] if failure is not None else "",
+            seen=failure.first_line,
             fix=fix if fix != code else f"Name the axis: squeeze({axis}).",
             place=event.place,
             event=event,

@@ -76,6 +76,12 @@ def mask_events(trace: Trace, mask_role: str = "mask") -> list[Event]:
     return [event for event in trace.events if _meets_mask(event, roles)]
 
 
+def inverted_numbers(trace: Trace) -> list[Event]:
+    """Where `~` meets a mask of numbers: ~1 is 254 or -2, ~0 is 255 or -1, and all are true."""
+    inverted = [e for e in trace.events if e.op == "logical_not" and e.inputs and e.place]
+    return [e for e in inverted if all(o.value.dtype.kind in "iu" for o in e.outputs)]
+
+
 def scalings(trace: Trace) -> list[tuple[Event, float]]:
     """The multiplications and divisions by one number before a softmax, each with its factor."""
     flow = Flow(trace)
