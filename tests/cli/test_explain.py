@@ -16,6 +16,7 @@ def few(data, tmp_path_factory):
     return path
 
 
+@pytest.mark.slow
 def test_it_reports_in_words_in_json_and_as_a_page(model, few, tmp_path):
     ran = run("explain", model, few, "--max-examples", 2, "--html", tmp_path / "a.html", "--json")
     assert (ran.status, ran.err) == (0, "")

@@ -44,6 +44,7 @@ def decided(weight):
     return right / (right + wrong + 1)
 
 
+@pytest.mark.slow
 def test_what_it_finds_is_within_the_bound_at_every_bound():
     decisions = Planted.found(rows=12)
     base = decisions.respond(decisions.weights)
@@ -62,6 +63,7 @@ def test_what_it_finds_is_within_the_bound_at_every_bound():
         last = found.divergence
 
 
+@pytest.mark.slow
 def test_a_larger_bound_lets_it_go_to_the_other_class():
     found = find_adversary(Planted.found(rows=12), generator=generator(), bound=1.0)
     assert found.divergence.min() > 0.6

@@ -98,6 +98,12 @@ def _check_translator(name: str, given: object) -> None:
             f"explain: {name} is a {type(given).__name__}. It must be a Translator. "
             "Give Translator.from_pretrained(folder)."
         )
+    if given.network.config.model != "rnn":
+        raise ValueError(
+            f"explain: {name} is a {given.network.config.model}, whose attention has many layers "
+            "and heads. The tests are of one matrix of weights, a recurrent decoder's. Give a "
+            "model trained with 'regard train ... --model rnn'."
+        )
     if given.network.config.attention == "none":
         raise ValueError(
             f"explain: {name} was trained with attention 'none', so it has no weights to test. "
