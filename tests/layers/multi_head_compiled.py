@@ -31,6 +31,21 @@ class Padded(nn.Module):
         return tuple(part for part in found if part is not None)
 
 
+class Grown(nn.Module):
+    """Causal self-attention over keys prepared in two parts, the first of them padded."""
+
+    def __init__(self, layer: MultiHeadAttention) -> None:
+        super().__init__()
+        self.layer = layer
+
+    def forward(self, x: Tensor, lengths: Tensor) -> tuple[Tensor, ...]:
+        first, last = x[:, :3], x[:, 3:]
+        seen = self.layer.prepare(first, first, may_attend=Mask.lengths(lengths))
+        seen = seen.append(self.layer.prepare(last, last))
+        found = self.layer(x, seen, may_attend=Mask.causal("end"), need_weights=True)
+        return found.output, found.weights
+
+
 class ToItself(nn.Module):
     """Causal self-attention."""
 
@@ -74,6 +89,20 @@ def same_forward_and_backward() -> None:
         assert_close(found[1], found[0], rtol=1e-4, atol=1e-5)
 
 
+def prepared_keys_and_values() -> None:
+    for name in NAMES:
+        torch._dynamo.reset()
+        module = Grown(randomized(MultiHeadAttention(8, 2, score=name)))
+        compiled = torch.compile(module, fullgraph=True, backend="aot_eager")
+        found = []
+        for function in (module, compiled):
+            x, _, _ = inputs(query_len=5)
+            outputs = function(x, torch.tensor([3, 1]))
+            loss = sum(part.sin().sum() for part in outputs)
+            found.append((*outputs, *torch.autograd.grad(loss, [x, *module.parameters()])))
+        assert_close(found[1], found[0], rtol=1e-4, atol=1e-5)
+
+
 def any_length_without_a_graph_break() -> None:
     module = ToItself(randomized(MultiHeadAttention(8, 2)))
     compiled = torch.compile(module, fullgraph=True, dynamic=True, backend="aot_eager")
@@ -95,6 +124,7 @@ CASES: dict[str, Callable[[], None]] = {
     case.__name__: case
     for case in (
         same_forward_and_backward,
+        prepared_keys_and_values,
         any_length_without_a_graph_break,
         exported_for_any_size,
     )

@@ -35,6 +35,9 @@ CHOICES = [
     {"decoder": "luong", "attention": "general", "input_feeding": True, "cell": "lstm"},
     {"encoder_layers": 1, "decoder_layers": 2, "bidirectional": False, "attn_dim": 5},
     {"encoder_dim": 3, "attention": "general"},
+    {"tied_embeddings": True, "encoder_layers": 2, "decoder_layers": 2},
+    {"tied_embeddings": True, "decoder": "luong", "decoder_layers": 2, "residual": False},
+    {"tied_embeddings": True, "attention": "none", "cell": "lstm"},
 ]
 
 

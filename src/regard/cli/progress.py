@@ -29,18 +29,13 @@ class TrainingDisplay:
         )
         self._task = self._bar.add_task("starting", total=1.0)
         config = translator.network.config
-        kind = f"{config.decoder} decoder, {config.attention} attention"
-        if config.attention == "none":
-            kind = "fixed-context decoder, no attention"
         self._heading: str | None = "\n".join(
             [
                 *data.notes,
                 f"{len(data.train):,} pairs to train on, {len(data.dev):,} for dev, "
                 f"{len(data.test):,} to test; {len(translator.source.vocabulary)} source and "
                 f"{len(translator.target.vocabulary)} target ids",
-                f"{kind}, {config.cell} of {config.hidden_dim}, layers "
-                f"{config.encoder_layers}+{config.decoder_layers}: "
-                f"{translator.network.num_parameters():,} parameters",
+                f"{config.description()}: {translator.network.num_parameters():,} parameters",
             ]
         )
 

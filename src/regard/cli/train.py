@@ -7,11 +7,15 @@ from typing import Annotated
 
 import typer
 
+RNN, TRANSFORMER = "Recurrent model", "Transformer"
+"""Panels of the help: options that belong to one family of models."""
+
 Attention = Annotated[
-    str,
+    str | None,
     typer.Option(
-        help="additive, dot, scaled_dot, general, concat; uniform (a plain average) or none "
-        "(the bottleneck), to compare with."
+        help="additive, dot, scaled_dot, general, concat; uniform (a plain average) or, recurrent, "
+        "none (the bottleneck), to compare with. Default: additive; of a transformer scaled_dot.",
+        show_default=False,
     ),
 ]
 
@@ -34,46 +38,133 @@ def train(
     test: Annotated[
         Path | None, typer.Option(help="Pairs to report error rates on, once, at the end.")
     ] = None,
-    # ---- model
-    attention: Attention = "additive",
-    decoder: Annotated[
-        str,
+    # ---- model; what is not given, the model's config decides
+    model: Annotated[str, typer.Option(help="rnn or transformer.")] = "rnn",
+    attention: Attention = None,
+    embed_dim: Annotated[
+        int | None,
         typer.Option(
-            help="bahdanau queries with s(t-1), luong with s(t). Not with --attention none."
+            help="Width of embeddings; of a transformer, of all its layers. Default: 64; of a "
+            "transformer 128."
         ),
-    ] = "bahdanau",
-    cell: Annotated[str, typer.Option(help="gru or lstm.")] = "gru",
-    embed_dim: Annotated[int, typer.Option(help="Width of embeddings.")] = 64,
+    ] = None,
     window: Annotated[
         int | None,
         typer.Option(
             help="Source tokens embedded together, odd. Default: 5 for characters, else 1."
         ),
     ] = None,
-    hidden_dim: Annotated[int, typer.Option(help="Width of the decoder's states.")] = 256,
+    encoder_layers: Annotated[
+        int | None,
+        typer.Option(help="Layers of the encoder. Default: 1; of a transformer 3."),
+    ] = None,
+    decoder_layers: Annotated[
+        int | None,
+        typer.Option(help="Layers of the decoder. Default: 1; of a transformer 3."),
+    ] = None,
+    tied_embeddings: Annotated[
+        bool | None,
+        typer.Option(
+            "--tied-embeddings/--no-tied-embeddings",
+            help="The output's weights are the target's embeddings. Default: they are not.",
+            show_default=False,
+        ),
+    ] = None,
+    decoder: Annotated[
+        str | None,
+        typer.Option(
+            help="bahdanau queries with s(t-1), luong with s(t). Not with --attention none. "
+            "Default: bahdanau.",
+            rich_help_panel=RNN,
+        ),
+    ] = None,
+    cell: Annotated[
+        str | None, typer.Option(help="gru or lstm. Default: gru.", rich_help_panel=RNN)
+    ] = None,
+    hidden_dim: Annotated[
+        int | None,
+        typer.Option(help="Width of the decoder's states. Default: 256.", rich_help_panel=RNN),
+    ] = None,
     encoder_dim: Annotated[
         int | None,
         typer.Option(
             help="Width of one direction of the encoder. Default: three quarters of --hidden-dim; "
-            "for dot and scaled_dot, half of it, or all with --no-bidirectional."
+            "for dot and scaled_dot, half of it, or all with --no-bidirectional.",
+            rich_help_panel=RNN,
         ),
     ] = None,
     attn_dim: Annotated[
         int | None,
-        typer.Option(help="Width inside additive and concat. Default: half of --hidden-dim."),
-    ] = None,
-    encoder_layers: Annotated[int, typer.Option(help="Recurrent layers of the encoder.")] = 1,
-    decoder_layers: Annotated[int, typer.Option(help="Recurrent layers of the decoder.")] = 1,
-    bidirectional: Annotated[bool, typer.Option(help="Encoder reads both ways.")] = True,
-    input_feeding: Annotated[
-        bool, typer.Option(help="Luong: feed the attentional state to the next step.")
-    ] = False,
-    source_summary: Annotated[
-        bool,
         typer.Option(
-            help="Decoder also reads the encoder's final state, which the papers' do not."
+            help="Width inside additive and concat. Default: half of --hidden-dim.",
+            rich_help_panel=RNN,
         ),
-    ] = True,
+    ] = None,
+    bidirectional: Annotated[
+        bool | None,
+        typer.Option(
+            "--bidirectional/--no-bidirectional",
+            help="Encoder reads both ways, which is the default.",
+            rich_help_panel=RNN,
+        ),
+    ] = None,
+    input_feeding: Annotated[
+        bool | None,
+        typer.Option(
+            "--input-feeding/--no-input-feeding",
+            help="Luong: feed the attentional state to the next step.",
+            rich_help_panel=RNN,
+        ),
+    ] = None,
+    source_summary: Annotated[
+        bool | None,
+        typer.Option(
+            "--source-summary/--no-source-summary",
+            help="Decoder also reads the encoder's final state, which is the default, but not in "
+            "the papers.",
+            rich_help_panel=RNN,
+        ),
+    ] = None,
+    residual: Annotated[
+        bool | None,
+        typer.Option(
+            "--residual/--no-residual",
+            help="Of several layers each but the first adds what it reads to what it gives, which "
+            "is the default.",
+            rich_help_panel=RNN,
+        ),
+    ] = None,
+    num_heads: Annotated[
+        int | None,
+        typer.Option(help="Heads of each attention. Default: 4.", rich_help_panel=TRANSFORMER),
+    ] = None,
+    ff_dim: Annotated[
+        int | None,
+        typer.Option(
+            help="Width inside the feed-forward networks. Default: four times --embed-dim.",
+            rich_help_panel=TRANSFORMER,
+        ),
+    ] = None,
+    norm: Annotated[
+        str | None,
+        typer.Option(
+            help="pre or post: normalize before or after each part of a layer. Default: pre.",
+            rich_help_panel=TRANSFORMER,
+        ),
+    ] = None,
+    positions: Annotated[
+        str | None,
+        typer.Option(
+            help="sinusoidal or learned. Default: sinusoidal.", rich_help_panel=TRANSFORMER
+        ),
+    ] = None,
+    max_len: Annotated[
+        int | None,
+        typer.Option(
+            help="Longest sequence that learned positions serve. Default: 512.",
+            rich_help_panel=TRANSFORMER,
+        ),
+    ] = None,
     dropout: Annotated[
         float | None,
         typer.Option(help="Dropout probability. Default: 0.3 below 10,000 pairs, else 0.1."),
@@ -148,6 +239,7 @@ def train(
 
       regard train cmudict --to g2p --minutes 10
       regard train train.tsv --dev dev.tsv --test test.tsv --to model
+      regard train cmudict --to transformer --model transformer --minutes 10
       regard train reverse --length 20 --to reverse --decoder luong --attention general
     """
     import torch
@@ -187,24 +279,35 @@ def train(
         target_tokens=target_tokens,
         skip_bad_lines=skip_bad_lines,
     )
+    choices = {
+        "attention": attention,
+        "embed_dim": embed_dim,
+        "window": (5 if pairs.source_tokens == "characters" else 1) if window is None else window,
+        "encoder_layers": encoder_layers,
+        "decoder_layers": decoder_layers,
+        "decoder": decoder,
+        "cell": cell,
+        "hidden_dim": hidden_dim,
+        "encoder_dim": encoder_dim,
+        "attn_dim": attn_dim,
+        "bidirectional": bidirectional,
+        "input_feeding": input_feeding,
+        "source_summary": source_summary,
+        "residual": residual,
+        "tied_embeddings": tied_embeddings,
+        "num_heads": num_heads,
+        "ff_dim": ff_dim,
+        "norm": norm,
+        "positions": positions,
+        "max_len": max_len,
+        "dropout": (0.3 if len(pairs.train) < 10_000 else 0.1) if dropout is None else dropout,
+    }
     torch.manual_seed(seed)
     translator = Translator.fresh(
         Side.build(pairs.source_tokens, (pair.source for pair in pairs.train)),
         Side.build(pairs.target_tokens, (pair.target for pair in pairs.train)),
-        attention=attention,
-        decoder=decoder,
-        cell=cell,
-        embed_dim=embed_dim,
-        window=(5 if pairs.source_tokens == "characters" else 1) if window is None else window,
-        hidden_dim=hidden_dim,
-        encoder_dim=encoder_dim,
-        attn_dim=attn_dim,
-        encoder_layers=encoder_layers,
-        decoder_layers=decoder_layers,
-        bidirectional=bidirectional,
-        input_feeding=input_feeding,
-        source_summary=source_summary,
-        dropout=(0.3 if len(pairs.train) < 10_000 else 0.1) if dropout is None else dropout,
+        model=model,
+        **{name: given for name, given in choices.items() if given is not None},
     )
     with TrainingDisplay(translator, pairs) as display:
         outcome = run(

@@ -5,6 +5,7 @@ cell's fate depends on (seed, batch, head, query, key) alone.
 """
 
 from collections.abc import Sequence
+from contextvars import ContextVar
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -13,9 +14,19 @@ from torch import Tensor
 _LOW_32 = 0xFFFFFFFF
 
 
+GENERATOR: ContextVar[torch.Generator | None] = ContextVar("dropout_generator", default=None)
+"""What dropout draws from in this thread; None for torch's own, whose seed is the process's."""
+
+
 def draw_seed() -> Int[Tensor, ""]:
-    """One seed from torch's generator, so that ``torch.manual_seed`` decides every dropout."""
-    return torch.randint(_LOW_32, ())
+    """One seed from torch's generator, so that ``torch.manual_seed`` decides every dropout.
+
+    Or from this thread's own. (Compiled code looks at no variable.)
+    """
+    generator = None if torch.compiler.is_compiling() else GENERATOR.get()
+    if generator is None:
+        return torch.randint(_LOW_32, ())
+    return torch.randint(_LOW_32, (), generator=generator, device=generator.device)
 
 
 def keep_mask(

@@ -13,11 +13,27 @@ from regard.layers.decoders import (
 from regard.layers.dropout import LockedDropout, dropout_from, scale_dropout
 from regard.layers.embedding import WindowEmbedding
 from regard.layers.encoder import Encoded, RecurrentEncoder
+from regard.layers.logits import TiedLogits
 from regard.layers.multi_head import MultiHeadAttention, OutputAndWeights
+from regard.layers.positions import POSITIONS, LearnedPositions, SinusoidalPositions
+from regard.layers.prepared_key_value import PreparedKeyValue
 from regard.layers.recurrence import CELLS
+from regard.layers.transformer_decoder import TransformerDecoder, TransformerState
+from regard.layers.transformer_encoder import TransformerEncoded, TransformerEncoder
+from regard.layers.transformer_layers import (
+    NORMS,
+    AddAndNorm,
+    FeedForward,
+    LayerOutput,
+    TransformerDecoderLayer,
+    TransformerEncoderLayer,
+)
 
 __all__ = [
     "CELLS",
+    "NORMS",
+    "POSITIONS",
+    "AddAndNorm",
     "AdditiveAttention",
     "Attention",
     "BahdanauDecoder",
@@ -26,13 +42,25 @@ __all__ = [
     "Decoder",
     "DecoderState",
     "Encoded",
+    "FeedForward",
     "FixedContextDecoder",
+    "LayerOutput",
+    "LearnedPositions",
     "LockedDropout",
     "LuongDecoder",
     "MultiHeadAttention",
     "OutputAndWeights",
+    "PreparedKeyValue",
     "RecurrentEncoder",
+    "SinusoidalPositions",
     "Step",
+    "TiedLogits",
+    "TransformerDecoder",
+    "TransformerDecoderLayer",
+    "TransformerEncoded",
+    "TransformerEncoder",
+    "TransformerEncoderLayer",
+    "TransformerState",
     "WindowEmbedding",
     "dropout_from",
     "scale_dropout",

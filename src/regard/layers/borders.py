@@ -96,6 +96,26 @@ def check_source(tokens: Tensor, lengths: Tensor, *, vocab_size: int) -> None:
             raise ValueError(unknown_id_text(tokens, wrong, vocab_size=vocab_size, caller=caller))
 
 
+def is_padded(tokens: Tensor, lengths: Tensor, *, caller: str) -> bool:
+    """Whether some position of the batch is padding.
+
+    Raises:
+        ValueError: a length of 0, or more than there are positions.
+    """
+    source_len = tokens.shape[1]
+    if lengths.numel() == 0:
+        return False
+    shortest, longest = int(lengths.min()), int(lengths.max())
+    if shortest < 1 or longest > source_len:
+        sample = int(((lengths < 1) | (lengths > source_len)).nonzero()[0])
+        raise ValueError(
+            f"{caller}: lengths[{sample}] is {int(lengths[sample])}, tokens "
+            f"{shape_text(tokens.shape)}. A source has at least one token, and at most "
+            f"source_len={source_len}. Leave empty sources out of the batch."
+        )
+    return shortest < source_len
+
+
 def unknown_id_text(tokens: Tensor, wrong: Tensor, *, vocab_size: int, caller: str) -> str:
     """Names the first token whose id is not the vocabulary's."""
     where = wrong.nonzero()[0].tolist()

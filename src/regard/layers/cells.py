@@ -17,6 +17,9 @@ class ContextCells(nn.Module):
     the first step: ``project_inputs`` takes that part out of the loop in one product. A summary of
     the source, if ``summary_dim`` gives it a width, is one for all steps and is projected once.
 
+    With ``residual``, a layer gives its state and what it reads, but for the first, which reads
+    another width: the sum of the states up to it. (Wu et al. 2016, arXiv:1609.08144, section 3.1.)
+
     A GRU cell is torch's (reset gate after the product), an LSTM cell likewise:
 
         GRU: r, z = σ(x + U h), n = tanh(x_n + r ∘ (U_n h + b)), h' = (1−z) ∘ n + z ∘ h
@@ -33,9 +36,10 @@ class ContextCells(nn.Module):
         num_layers: int = 1,
         dropout: float = 0.0,
         summary_dim: int | None = None,
+        residual: bool = False,
     ) -> None:
         super().__init__()
-        self.cell = cell
+        self.cell, self.residual = cell, residual
         self.num_layers, self.hidden_dim = num_layers, hidden_dim
         gates_dim = _NUM_GATES[cell] * hidden_dim
         self.from_inputs = nn.Linear(input_dim, gates_dim)
@@ -70,15 +74,20 @@ class ContextCells(nn.Module):
         hidden: Hidden,
     ) -> Hidden:
         """The hidden state after one step, each part (num_layers, batch, hidden_dim)."""
-        gates = projected + self.from_context(context)
+        gates = below = projected + self.from_context(context)
         layers: list[Hidden] = []
         for layer in range(self.num_layers):
             before = tuple(part[layer] for part in hidden)
             after = self._advance(gates, self.from_state[layer](before[0]), before)
             layers.append(after)
             if layer + 1 < self.num_layers:
-                gates = self.from_below[layer](self.dropout(after[0]))
+                below = below + after[0] if self.residual and layer > 0 else after[0]
+                gates = self.from_below[layer](self.dropout(below))
         return tuple(torch.stack(parts) for parts in zip(*layers, strict=True))
+
+    def top(self, hidden: Hidden) -> Float[Tensor, "batch hidden_dim"]:
+        """What the last of these layers gives: its state, and with ``residual`` those below it."""
+        return hidden[0].sum(dim=0) if self.residual else hidden[0][-1]
 
     def _advance(self, gates: Tensor, recurrent: Tensor, before: Hidden) -> Hidden:
         dim = self.hidden_dim

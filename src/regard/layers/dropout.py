@@ -2,17 +2,22 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from contextvars import ContextVar
 from numbers import Real
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-_GENERATOR: ContextVar[torch.Generator | None] = ContextVar("dropout_generator", default=None)
+from regard.core.dropout import GENERATOR
 
 
-class LockedDropout(nn.Module):
+class Ramped:
+    """What drops a share of what it was built for; see :func:`scale_dropout`."""
+
+    share: float = 1.0
+
+
+class LockedDropout(nn.Module, Ramped):
     """Drop channels, the same ones at every position of an example.
 
     (Gal & Ghahramani 2016, arXiv:1512.05287, section 4.) Besides regularizing recurrent layers
@@ -29,7 +34,6 @@ class LockedDropout(nn.Module):
         super().__init__()
         check_dropout(p, caller="LockedDropout", name="p")
         self.p = p
-        self.share = 1.0
 
     def forward(self, inputs: Float[Tensor, "*batch dim"]) -> Tensor:
         """The inputs, with channels dropped and the others scaled up while training."""
@@ -37,7 +41,7 @@ class LockedDropout(nn.Module):
         if not self.training or p == 0.0:
             return inputs
         shape = (inputs.shape[0], *(1,) * (inputs.dim() - 2), inputs.shape[-1])
-        keep = inputs.new_empty(shape).bernoulli_(1.0 - p, generator=_GENERATOR.get())
+        keep = inputs.new_empty(shape).bernoulli_(1.0 - p, generator=GENERATOR.get())
         return inputs * keep.div_(1.0 - p)
 
     def extra_repr(self) -> str:
@@ -70,7 +74,7 @@ def scale_dropout(module: nn.Module, share: float) -> None:
     be overfitted yet. (Morerio et al. 2017, arXiv:1703.06229, with a straight line.)
     """
     for part in module.modules():
-        if isinstance(part, LockedDropout):
+        if isinstance(part, Ramped):
             part.share = share
 
 
@@ -78,10 +82,11 @@ def scale_dropout(module: nn.Module, share: float) -> None:
 def dropout_from(generator: torch.Generator) -> Iterator[None]:
     """Inside, this thread's dropout draws from ``generator`` in place of torch's own.
 
-    So several threads that train at once each have their own reproducible stream.
+    So several threads that train at once each have their own reproducible stream. Dropout on the
+    weights of attention takes its seed from there too.
     """
-    token = _GENERATOR.set(generator)
+    token = GENERATOR.set(generator)
     try:
         yield
     finally:
-        _GENERATOR.reset(token)
+        GENERATOR.reset(token)

@@ -6,7 +6,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from regard.core.masks import Mask
-from regard.layers.borders import check_recurrent, check_switches
+from regard.layers.borders import check_recurrent, check_switches, is_padded
 from regard.layers.dropout import LockedDropout
 from regard.layers.embedding import WindowEmbedding, check_window
 from regard.layers.recurrence import Recurrence
@@ -36,6 +36,7 @@ class RecurrentEncoder(nn.Module):
         dropout: on embeddings and between layers. Never on the states: a channel dropped there is
             dropped from every key and every value, and models with attention learn slower for it.
         window: embed each token together with its neighbours; see :class:`WindowEmbedding`.
+        residual: each layer but the first adds what it reads to what it gives.
 
     Raises:
         TypeError: a size that is no whole number, a dropout that is no number, a switch that is
@@ -60,6 +61,7 @@ class RecurrentEncoder(nn.Module):
         bidirectional: bool = True,
         dropout: float = 0.0,
         window: int = 1,
+        residual: bool = False,
     ) -> None:
         super().__init__()
         caller = type(self).__name__
@@ -72,7 +74,7 @@ class RecurrentEncoder(nn.Module):
             cell=cell,
             dropout=dropout,
         )
-        check_switches(caller, bidirectional=bidirectional)
+        check_switches(caller, bidirectional=bidirectional, residual=residual)
         check_window(window, caller=caller)
         self.embedding = WindowEmbedding(vocab_size, embed_dim, window=window)
         self.dropout = LockedDropout(dropout)
@@ -83,6 +85,7 @@ class RecurrentEncoder(nn.Module):
             num_layers=num_layers,
             bidirectional=bidirectional,
             dropout=dropout,
+            residual=residual,
         )
         self.num_layers = num_layers
         self.state_dim = self.recurrence.output_dim
@@ -98,21 +101,6 @@ class RecurrentEncoder(nn.Module):
                 more than ``source_len``. The sample is named.
         """
         embedded = self.dropout(self.embedding(tokens, lengths))  # which looks at both
-        padded = _is_padded(tokens, lengths)
+        padded = is_padded(tokens, lengths, caller=type(self).__name__)
         states, final = self.recurrence(embedded, lengths=lengths if padded else None)
         return Encoded(states, final[0], Mask.lengths(lengths) if padded else None)
-
-
-def _is_padded(tokens: Tensor, lengths: Tensor) -> bool:
-    source_len = tokens.shape[1]
-    if lengths.numel() == 0:
-        return False
-    shortest, longest = int(lengths.min()), int(lengths.max())
-    if shortest < 1 or longest > source_len:
-        sample = int(((lengths < 1) | (lengths > source_len)).nonzero()[0])
-        raise ValueError(
-            f"RecurrentEncoder: lengths[{sample}] is {int(lengths[sample])}, tokens "
-            f"{tuple(tokens.shape)}. A recurrent state needs at least one token, and at most "
-            f"source_len={source_len}. Leave empty sources out of the batch."
-        )
-    return shortest < source_len

@@ -72,20 +72,34 @@ class InputProjections(nn.Module):
         value: Float[Tensor, "batch key value_dim"],
     ) -> Heads:
         """Project each by its own weight and bias, and split it into heads."""
-        weight, bias = self.weight, self.bias
-        if weight is not None and query is key is value:
-            return Heads(*self._heads(query, weight, bias, 3))
-        if weight is not None and key is value:
-            sizes = [self.embed_dim, 2 * self.embed_dim]
-            of_query, of_both = torch.split(weight, sizes)
-            query_bias, both_bias = (None, None) if bias is None else torch.split(bias, sizes)
-            return Heads(
-                *self._heads(query, of_query, query_bias, 1),
-                *self._heads(key, of_both, both_bias, 2),
-            )
-        biases = (None, None, None) if bias is None else bias.chunk(3)
-        inputs = zip((query, key, value), self.weights(), biases, strict=True)
-        return Heads(*(heads for given in inputs for heads in self._heads(*given, 1)))
+        if self.weight is not None and query is key is value:
+            return Heads(*self._heads(query, self.weight, self.bias, 3))
+        return Heads(self.of_query(query), *self.of_key_and_value(key, value))
+
+    def of_query(
+        self, query: Float[Tensor, "batch query query_dim"]
+    ) -> Float[Tensor, "batch heads query head_dim"]:
+        """``Q W_Q`` alone."""
+        bias = None if self.bias is None else self.bias[: self.embed_dim]
+        return self._heads(query, self.weights()[0], bias, 1)[0]
+
+    def of_key_and_value(
+        self,
+        key: Float[Tensor, "batch key key_dim"],
+        value: Float[Tensor, "batch key value_dim"],
+    ) -> tuple[
+        Float[Tensor, "batch heads key head_dim"], Float[Tensor, "batch heads key head_dim"]
+    ]:
+        """``K W_K`` and ``V W_V``."""
+        bias = None if self.bias is None else self.bias[self.embed_dim :]
+        if self.weight is not None and key is value:
+            keys, values = self._heads(key, self.weight[self.embed_dim :], bias, 2)
+            return keys, values
+        _, key_weight, value_weight = self.weights()
+        key_bias, value_bias = (None, None) if bias is None else bias.chunk(2)
+        (keys,) = self._heads(key, key_weight, key_bias, 1)
+        (values,) = self._heads(value, value_weight, value_bias, 1)
+        return keys, values
 
     def _heads(
         self,

@@ -9,13 +9,20 @@ from jaxtyping import Float, Shaped
 from torch import Tensor, nn
 
 from regard.core.masks import Mask, as_mask
-from regard.core.scores import Score
+from regard.core.scores import PreparedKey, Score
 from regard.core.sizes import check_sizes
 from regard.kernels.dispatch import attend_checked
-from regard.layers.dropout import check_dropout
+from regard.layers.dropout import Ramped, check_dropout
 from regard.layers.input_projections import InputProjections
 from regard.layers.junk import without_junk
-from regard.layers.multi_head_borders import check_heads, check_inputs_of_heads, score_of_heads
+from regard.layers.multi_head_borders import (
+    check_heads,
+    check_inputs_of_heads,
+    check_keys_and_values,
+    check_query_of_prepared,
+    score_of_heads,
+)
+from regard.layers.prepared_key_value import PreparedKeyValue, check_for_any_query
 
 
 class OutputAndWeights(NamedTuple):
@@ -26,7 +33,7 @@ class OutputAndWeights(NamedTuple):
     """Those before dropout, averaged over the heads or of each; None unless asked for."""
 
 
-class MultiHeadAttention(nn.Module):
+class MultiHeadAttention(nn.Module, Ramped):
     r"""``Concat(head_1, ..., head_h) W_O``, ``head_i = attend(Q W_Q^i, K W_K^i, V W_V^i)``.
 
     (Vaswani et al. 2017, arXiv:1706.03762, section 3.2.2.) Self-attention is the same layer,
@@ -54,6 +61,12 @@ class MultiHeadAttention(nn.Module):
     >>> output, weights = layer(query, key, key, need_weights=True)
     >>> output.shape, weights.shape
     (torch.Size([2, 5, 128]), torch.Size([2, 5, 10]))
+
+    Keys and values projected once for many calls, as step-by-step decoding wants them:
+
+    >>> prepared = layer.prepare(key, key)
+    >>> layer(query[:, :1], prepared).output.shape
+    torch.Size([2, 1, 128])
     """
 
     def __init__(
@@ -145,8 +158,8 @@ class MultiHeadAttention(nn.Module):
     def forward(
         self,
         query: Float[Tensor, "batch query query_dim"],
-        key: Float[Tensor, "batch key key_dim"],
-        value: Float[Tensor, "batch key value_dim"],
+        key: Float[Tensor, "batch key key_dim"] | PreparedKeyValue,
+        value: Float[Tensor, "batch key value_dim"] | None = None,
         *,
         may_attend: Mask | Shaped[Tensor, "..."] | None = None,
         need_weights: bool = False,
@@ -156,11 +169,11 @@ class MultiHeadAttention(nn.Module):
 
         Args:
             query: ``(batch, query, query_dim)``; one decoder step is one query.
-            key: ``(batch, key, key_dim)``.
-            value: ``(batch, key, value_dim)``.
+            key: ``(batch, key, key_dim)``, or what :meth:`prepare` returned, with its values.
+            value: ``(batch, key, value_dim)``; None beside what :meth:`prepare` returned.
             may_attend: a :class:`Mask`, or a bool tensor, True = may attend. One of three axes,
                 ``(batch, query, key)``, serves all heads; ``(batch, heads, query, key)`` tells
-                them apart.
+                them apart. The mask that keys were prepared with holds besides.
             need_weights: also return the weights,
             average_attn_weights: averaged over the heads, ``(batch, query, key)``; or else of each
                 head, ``(batch, heads, query, key)``.
@@ -172,23 +185,62 @@ class MultiHeadAttention(nn.Module):
             TypeError: dtypes that differ, or a mask that is not bool.
             ValueError: shapes that do not fit: no axis is stretched silently.
         """
-        check_inputs_of_heads(
-            query, key, value, widths=self._widths, dtype=self.output_projection.weight.dtype
-        )
+        dtype = self.output_projection.weight.dtype
         mask = None if may_attend is None else as_mask(may_attend)
-        if mask is not None:
-            query, key, value = without_junk(query, key, value, mask, self.num_heads)
+        if isinstance(key, PreparedKeyValue):
+            check_query_of_prepared(
+                query, key, value, layer=self, query_dim=self._widths[0], dtype=dtype
+            )
+            queries = self.input_projections.of_query(query)
+            keys: Tensor | PreparedKey = key.key
+            values = key.value.to(queries.dtype)  # autocast at one of the calls alone makes two
+            if key.may_attend is not None:
+                mask = key.may_attend if mask is None else key.may_attend & mask
+        else:
+            check_inputs_of_heads(query, key, value, widths=self._widths, dtype=dtype)
+            assert value is not None
+            if mask is not None:
+                query, key, value = without_junk(query, key, value, mask, self.num_heads)
+            queries, keys, values = self.input_projections(query, key, value)
         context, weights, _ = attend_checked(
-            *self.input_projections(query, key, value),
+            queries,
+            keys,
+            values,
             score=self.score,
             may_attend=mask,
-            dropout_p=self.dropout if self.training else 0.0,
+            dropout_p=self.dropout * self.share if self.training else 0.0,
             need_weights=need_weights,
         )
         output = self.output_projection(context.transpose(1, 2).flatten(2))  # b q c
         if weights is not None and average_attn_weights:
             weights = weights.mean(dim=1)
         return OutputAndWeights(output, weights)
+
+    def prepare(
+        self,
+        key: Float[Tensor, "batch key key_dim"],
+        value: Float[Tensor, "batch key value_dim"],
+        *,
+        may_attend: Mask | Shaped[Tensor, "..."] | None = None,
+    ) -> PreparedKeyValue:
+        """Project keys and values once, for many calls ``layer(query, prepared)``.
+
+        Args:
+            key, value: as :meth:`forward` takes them.
+            may_attend: what of them any query may see, lengths for example. It holds at every call.
+                Positions hidden here may hold NaN; those that only a call hides must be finite.
+
+        Raises:
+            TypeError, ValueError: as :meth:`forward`; a mask that depends on the query.
+        """
+        dtype = self.output_projection.weight.dtype
+        check_keys_and_values(key, value, widths=self._widths, dtype=dtype)
+        mask = None if may_attend is None else as_mask(may_attend)
+        if mask is not None:
+            check_for_any_query(mask, key, self.num_heads)
+            _, key, value = without_junk(key, key, value, mask, self.num_heads)
+        keys, values = self.input_projections.of_key_and_value(key, value)
+        return PreparedKeyValue(self, self.score.prepare(keys, mask), values, mask)
 
     def extra_repr(self) -> str:
         return f"embed_dim={self.embed_dim}, num_heads={self.num_heads}, dropout={self.dropout}"

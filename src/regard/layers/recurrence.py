@@ -16,7 +16,11 @@ CELLS: dict[str, type[nn.GRU] | type[nn.LSTM]] = {"gru": nn.GRU, "lstm": nn.LSTM
 
 
 class Recurrence(nn.Module):
-    """Stacked GRU or LSTM layers, in one or both directions, batch first."""
+    """Stacked GRU or LSTM layers, in one or both directions, batch first.
+
+    With ``residual``, every layer but the first, which reads another width, gives what it reads
+    besides its states. (Wu et al. 2016, arXiv:1609.08144, section 3.1.)
+    """
 
     def __init__(
         self,
@@ -27,8 +31,10 @@ class Recurrence(nn.Module):
         num_layers: int = 1,
         bidirectional: bool = False,
         dropout: float = 0.0,
+        residual: bool = False,
     ) -> None:
         super().__init__()
+        self.residual = residual
         self.output_dim = hidden_dim * (2 if bidirectional else 1)
         self.layers = nn.ModuleList(
             CELLS[cell](
@@ -59,10 +65,13 @@ class Recurrence(nn.Module):
         """
         finals: list[Hidden] = []
         for index, layer in enumerate(self.layers):
+            below = inputs
             if index > 0:
                 inputs = self.dropout(inputs)
             start = None if initial is None else tuple(part[index : index + 1] for part in initial)
             inputs, final = _run(layer, inputs, start, lengths)
+            if self.residual and index > 0:
+                inputs = below + inputs
             finals.append(final)
         return inputs, tuple(torch.stack(parts) for parts in zip(*finals, strict=True))
 

@@ -1,33 +1,21 @@
-"""What an encoder-decoder is made of, as plain data."""
+"""What a recurrent encoder-decoder is made of, as plain data."""
 
-from dataclasses import asdict, dataclass, fields
-from typing import Annotated, Any, TypeAlias
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar
 
-from regard.core.fields import SHARE, Rule, between, check_fields
+from regard.core.fields import SHARE, check_fields
 from regard.core.scores import NAMES
 from regard.layers import CELLS
+from regard.models.model_config import Layers, ModelConfig, NumIds, Width, Window, check_choice
 
 ATTENTIONS = (*NAMES, "none")
 DECODERS = ("bahdanau", "luong")
 _WITH_ATTN_DIM = ("additive", "concat")
 
-# Limits that no sensible model meets, so that a slip of the finger ends at once, not after a minute
-# of filling memory.
-Width: TypeAlias = Annotated[int, between(1, 4096)]
-Layers: TypeAlias = Annotated[int, between(1, 64)]
-NumIds: TypeAlias = Annotated[int, between(1, 100_000_000)]
-Window: TypeAlias = Annotated[
-    int,
-    Rule(
-        "from 1 to 99, an odd number because the token is in its middle: 1 for the token alone",
-        lambda given: 1 <= given <= 99 and given % 2 == 1,
-    ),
-]
-
 
 @dataclass(frozen=True, kw_only=True)
-class Seq2SeqConfig:
-    """Sizes and choices of a :class:`Seq2Seq`.
+class Seq2SeqConfig(ModelConfig):
+    """Sizes and choices of a recurrent :class:`Seq2Seq`.
 
     Args:
         source_vocab_size, target_vocab_size: numbers of token ids.
@@ -48,11 +36,15 @@ class Seq2SeqConfig:
         input_feeding: Luong's decoder also reads the attentional state of the step before.
         source_summary: a decoder with attention also reads the encoder's final state at every step,
             as the one without attention does. The papers' decoders do not.
+        residual: with several layers, each but the first adds what it reads to what it gives.
+        tied_embeddings: the weights of the output are the embeddings of the target.
 
     Raises:
         TypeError: a value of another type than its field's.
         ValueError: an unknown name, a number out of its range, or choices that exclude each other.
     """
+
+    model: ClassVar[str] = "rnn"
 
     source_vocab_size: NumIds
     target_vocab_size: NumIds
@@ -70,15 +62,14 @@ class Seq2SeqConfig:
     dropout: Annotated[float, SHARE] = 0.1
     input_feeding: bool = False
     source_summary: bool = True
+    residual: bool = True
+    tied_embeddings: bool = False
 
     def __post_init__(self) -> None:
         check_fields(self)
-        for name, choices in (("attention", ATTENTIONS), ("decoder", DECODERS), ("cell", CELLS)):
-            given = getattr(self, name)
-            if given not in choices:
-                raise ValueError(
-                    f"{name}={given!r} is unknown. Choose one of: {', '.join(choices)}."
-                )
+        check_choice("attention", self.attention, ATTENTIONS)
+        check_choice("decoder", self.decoder, DECODERS)
+        check_choice("cell", self.cell, tuple(CELLS))
         if self.attention == "none" and self.decoder != "bahdanau":
             raise ValueError(
                 f"decoder={self.decoder!r} with attention='none'. Without attention the decoder "
@@ -132,30 +123,17 @@ class Seq2SeqConfig:
         """Width of the encoder's states: d_h."""
         return self.direction_dim * self.num_directions
 
+    def description(self) -> str:
+        """What this is, in a line for people."""
+        kind = f"{self.decoder} decoder, {self.attention} attention"
+        if self.attention == "none":
+            kind = "fixed-context decoder, no attention"
+        return (
+            f"{kind}, {self.cell} of {self.hidden_dim}, layers "
+            f"{self.encoder_layers}+{self.decoder_layers}"
+        )
+
     def to_json(self) -> dict[str, Any]:
         """The fields as plain data, with sizes in place of None: a default may change one day."""
         attn_dim = self.score_dim if self.attention in _WITH_ATTN_DIM else None
-        return asdict(self) | {"encoder_dim": self.direction_dim, "attn_dim": attn_dim}
-
-    @classmethod
-    def from_json(cls, data: object) -> "Seq2SeqConfig":
-        """From plain data.
-
-        Raises:
-            ValueError: it is not a dict, or has a field that is missing, unknown or wrong.
-        """
-        if not isinstance(data, dict):
-            raise ValueError(f"a model's config must be a JSON object, not {type(data).__name__}.")
-        known = {field.name for field in fields(cls)}
-        if unknown := sorted(set(data) - known):
-            raise ValueError(
-                f"the config has unknown fields: {', '.join(unknown)}. "
-                f"Known are: {', '.join(sorted(known))}."
-            )
-        if missing := sorted(known - set(data)):  # a default might not be what it was trained with
-            raise ValueError(f"the config has no {' and no '.join(missing)}. Add what is missing.")
-        try:
-            return cls(**data)
-        except (TypeError, ValueError) as error:
-            in_json = str(error).replace("Give True or False", "Give true or false")
-            raise ValueError(f"the config cannot be used: {in_json}") from None
+        return super().to_json() | {"encoder_dim": self.direction_dim, "attn_dim": attn_dim}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from os import PathLike
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import torch
 from jaxtyping import Float
@@ -14,8 +14,12 @@ from torch.overrides import TorchFunctionMode
 from regard.core.errors import shape_text
 from regard.models import folder
 from regard.models.config import Seq2SeqConfig
+from regard.models.families import config_from_json, make_config
 from regard.models.seq2seq import Seq2Seq
+from regard.models.transformer_config import TransformerConfig
 from regard.text import Tokenizer, Vocabulary, tokenizer
+
+_Config: TypeAlias = Seq2SeqConfig | TransformerConfig
 
 
 class Side(NamedTuple):
@@ -57,12 +61,25 @@ class Translator:
         self.network, self.source, self.target = network, source, target
 
     @classmethod
-    def fresh(cls, source: Side, target: Side, **choices: object) -> Translator:
-        """An untrained one; ``choices`` are those of :class:`Seq2SeqConfig`."""
-        config = Seq2SeqConfig(
+    def fresh(
+        cls, source: Side, target: Side, *, model: str = "rnn", **choices: object
+    ) -> Translator:
+        """An untrained one.
+
+        Args:
+            source, target: how strings become ids.
+            model: ``"rnn"`` or ``"transformer"``.
+            choices: those of :class:`Seq2SeqConfig`, or of :class:`TransformerConfig`.
+
+        Raises:
+            TypeError: a choice of another type.
+            ValueError: a choice that the model does not have, or a wrong one.
+        """
+        config = make_config(
+            model,
             source_vocab_size=len(source.vocabulary),
             target_vocab_size=len(target.vocabulary),
-            **choices,  # type: ignore[arg-type]
+            **choices,
         )
         return cls(Seq2Seq(config), source, target)
 
@@ -120,7 +137,7 @@ class Translator:
         """
         saved = folder.load(path)
         with folder.errors_as_damage(path):
-            config = Seq2SeqConfig.from_json(saved.config)
+            config = config_from_json(saved.config)
             source, target = (_side(saved.tokenizers, name) for name in ("source", "target"))
             _check_sizes(config, source, target)
             with torch.device("meta"), _NothingDrawn():  # takes no memory, whatever the sizes
@@ -152,7 +169,7 @@ def _side(tokenizers: dict[str, object], name: str) -> Side:
     raise ValueError(f"tokenizer.json says nothing usable about the {name}.")
 
 
-def _check_sizes(config: Seq2SeqConfig, source: Side, target: Side) -> None:
+def _check_sizes(config: _Config, source: Side, target: Side) -> None:
     for name, side, size in (
         ("source", source, config.source_vocab_size),
         ("target", target, config.target_vocab_size),
@@ -164,7 +181,7 @@ def _check_sizes(config: Seq2SeqConfig, source: Side, target: Side) -> None:
 
 
 def _check_weights(
-    config: Seq2SeqConfig, expected: Mapping[str, Tensor], saved: Mapping[str, Tensor]
+    config: _Config, expected: Mapping[str, Tensor], saved: Mapping[str, Tensor]
 ) -> None:
     """Refuse weights that are not those of the config, by the first tensor that tells."""
     apart = "model.safetensors and config.json do not belong together"
@@ -183,9 +200,7 @@ def _check_weights(
         )
 
 
-def _suspects(
-    config: Seq2SeqConfig, expected: Mapping[str, Tensor], saved: Mapping[str, Tensor]
-) -> str:
+def _suspects(config: _Config, expected: Mapping[str, Tensor], saved: Mapping[str, Tensor]) -> str:
     """The fields of the config whose value is the size of an axis that is wrong."""
     sizes = {
         by_config

@@ -46,6 +46,8 @@ class BahdanauDecoder(Decoder):
         source_summary: the cell and the readout also read the encoder's final state at every step,
             as :class:`FixedContextDecoder` does, which is not in the paper: attention says what is
             here, the summary what the whole was.
+        residual: each layer but the first adds what it reads to what it gives.
+        tied_embeddings: the output's weights are the embeddings; see :class:`TiedLogits`.
 
     Raises:
         TypeError: a size that is no whole number, a dropout that is no number, no score, or no
@@ -74,6 +76,8 @@ class BahdanauDecoder(Decoder):
         cell: str = "gru",
         dropout: float = 0.0,
         source_summary: bool = False,
+        residual: bool = False,
+        tied_embeddings: bool = False,
     ) -> None:
         super().__init__()
         check_recurrent(
@@ -86,7 +90,12 @@ class BahdanauDecoder(Decoder):
             cell=cell,
             dropout=dropout,
         )
-        check_switches(self._name, source_summary=source_summary)
+        check_switches(
+            self._name,
+            source_summary=source_summary,
+            residual=residual,
+            tied_embeddings=tied_embeddings,
+        )
         check_score(score, hidden_dim=hidden_dim, state_dim=state_dim, caller=self._name)
         self.state_dim = state_dim
         self.source_summary = source_summary
@@ -105,13 +114,14 @@ class BahdanauDecoder(Decoder):
             num_layers=num_layers,
             dropout=dropout,
             summary_dim=summary_dim,
+            residual=residual,
         )
         self.readout = MaxoutReadout(
             hidden_dim=hidden_dim,
-            embed_dim=embed_dim,
+            embedding=self.embedding,
             context_dim=state_dim,
-            vocab_size=vocab_size,
             dropout=dropout,
+            tied_embeddings=tied_embeddings,
             summary_dim=summary_dim,
         )
 
@@ -135,7 +145,7 @@ class BahdanauDecoder(Decoder):
         context, weights, state = self._advance(
             self.cells.project_inputs(embedded, state.summary), state, need_weights
         )
-        logits = self.readout(state.hidden[0][-1], embedded, context, state.summary)
+        logits = self.readout(self.cells.top(state.hidden), embedded, context, state.summary)
         return Step(logits, weights, state)
 
     def forward(
@@ -204,7 +214,7 @@ class BahdanauDecoder(Decoder):
             context, step_weights, state = self._advance(step_projected, state, need_weights)
             contexts.append(context)
             weights.append(step_weights)
-            tops.append(state.hidden[0][-1])
+            tops.append(self.cells.top(state.hidden))
         return (
             torch.stack(tops, 1),
             torch.stack(contexts, 1),
@@ -218,8 +228,9 @@ class BahdanauDecoder(Decoder):
         need_weights: bool,
     ) -> tuple[Tensor, Tensor | None, DecoderState]:
         assert state.key is not None
+        query = self.cells.top(state.hidden)  # s(t-1)
         context, weights, _ = attend(
-            state.hidden[0][-1].unsqueeze(1).to(state.value.dtype),  # s(t-1); autocast mixes dtypes
+            query.unsqueeze(1).to(state.value.dtype),  # autocast mixes dtypes
             state.key,
             state.value,
             score=self.score,

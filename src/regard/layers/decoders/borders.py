@@ -8,6 +8,7 @@ from regard.core.scores import Score
 from regard.layers.borders import check_whole_ids, unknown_id_text
 from regard.layers.decoders.decoder import DecoderState
 from regard.layers.encoder import Encoded
+from regard.layers.transformer_encoder import TransformerEncoded
 
 
 def check_score(score: object, *, hidden_dim: int, state_dim: int, caller: str) -> None:
@@ -77,7 +78,7 @@ def check_step(tokens: object, state: object, *, caller: str) -> None:
     _check_batch(tokens, state.value, caller=caller)
 
 
-def check_target(tokens: object, encoded: Encoded, *, caller: str) -> None:
+def check_target(tokens: object, encoded: Encoded | TransformerEncoded, *, caller: str) -> None:
     """A target for each source, with its begin token at least.
 
     Raises:

@@ -1,7 +1,7 @@
 """What every decoder can do: begin, take one step, or read a whole target."""
 
 from abc import ABC, abstractmethod
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from jaxtyping import Float, Int
@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from regard.core.masks import Mask
 from regard.core.scores import PreparedKey
 from regard.layers.dropout import LockedDropout
-from regard.layers.encoder import Encoded
+from regard.layers.logits import make_logits
 from regard.layers.recurrence import Hidden
 
 
@@ -33,7 +33,8 @@ class DecoderState(NamedTuple):
         """The state of some examples, in this order, perhaps more than once.
 
         >>> import torch
-        >>> state = DecoderState((torch.tensor([[[1.0], [2.0]]]),), torch.zeros(2, 3, 4), None, None)
+        >>> hidden = (torch.tensor([[[1.0], [2.0]]]),)
+        >>> state = DecoderState(hidden, torch.zeros(2, 3, 4), None, None)
         >>> state.index_select(torch.tensor([1, 1, 0])).hidden[0].tolist()
         [[[2.0], [2.0], [1.0]]]
         """
@@ -72,7 +73,8 @@ class Step(NamedTuple):
     logits: Float[Tensor, "batch vocab"]
     weights: Float[Tensor, "batch source_len"] | None
     """The alignment; None if not asked for or if there is no attention."""
-    state: DecoderState
+    state: Any
+    """What the next step takes: a :class:`DecoderState`, or that of another family of decoders."""
 
 
 class Decoded(NamedTuple):
@@ -84,7 +86,10 @@ class Decoded(NamedTuple):
 
 
 class Decoder(nn.Module, ABC):
-    """A recurrent decoder, usable step by step and on whole targets, with the same numbers.
+    """A decoder, usable step by step and on whole targets, with the same numbers.
+
+    Each family, the recurrent ones and the transformer, has its encoder, whose result its decoders
+    begin with, and its state. Every state has ``index_select(rows)`` and ``reorder(parents)``.
 
     ``tokens`` are the target shifted right: the begin token first, so that position t holds the
     token before the one predicted at t.
@@ -96,29 +101,29 @@ class Decoder(nn.Module, ABC):
         return type(self).__name__
 
     @abstractmethod
-    def begin(self, encoded: Encoded) -> DecoderState:
+    def begin(self, encoded: Any) -> Any:
         """The state before the first step.
 
         Raises:
-            TypeError: not an ``Encoded``.
+            TypeError: not what an encoder of this family returned.
             ValueError: states of another width than the decoder was built for.
         """
 
     @abstractmethod
     def step(
-        self, tokens: Int[Tensor, " batch"], state: DecoderState, *, need_weights: bool = False
+        self, tokens: Int[Tensor, " batch"], state: Any, *, need_weights: bool = False
     ) -> Step:
         """Read one token per example and predict the next.
 
         Raises:
-            TypeError: not a ``DecoderState``, or not a tensor of whole numbers.
+            TypeError: not a state of this family, or not a tensor of whole numbers.
             ValueError: shapes that do not fit, or an id that is not the vocabulary's.
         """
 
     @abstractmethod
     def forward(
         self,
-        encoded: Encoded,
+        encoded: Any,
         tokens: Int[Tensor, "batch target_len"],
         *,
         need_weights: bool = False,
@@ -156,27 +161,28 @@ class MaxoutReadout(nn.Module):
 
     (Bahdanau et al. 2015, appendix A.2.2, with s(t) as in the main text's equation 4; t is half as
     wide as s, as in the paper.) A summary of the source, if ``summary_dim`` gives it a width, adds
-    a product of its own to t.
+    a product of its own to t. With ``tied_embeddings``, W_o is :class:`TiedLogits`.
     """
 
     def __init__(
         self,
         *,
         hidden_dim: int,
-        embed_dim: int,
+        embedding: nn.Embedding,
         context_dim: int,
-        vocab_size: int,
         dropout: float,
         summary_dim: int | None = None,
+        tied_embeddings: bool = False,
     ) -> None:
         super().__init__()
         readout_dim = max(1, hidden_dim // 2)
-        self.to_pairs = nn.Linear(hidden_dim + embed_dim + context_dim, 2 * readout_dim)
+        input_dim = hidden_dim + embedding.embedding_dim + context_dim
+        self.to_pairs = nn.Linear(input_dim, 2 * readout_dim)
         self.from_summary = (
             None if summary_dim is None else nn.Linear(summary_dim, 2 * readout_dim, bias=False)
         )
         self.dropout = LockedDropout(dropout)
-        self.to_logits = nn.Linear(readout_dim, vocab_size)
+        self.to_logits = make_logits(readout_dim, embedding, tied=tied_embeddings)
 
     def forward(
         self,

@@ -4,7 +4,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from regard.layers.borders import check_recurrent
+from regard.layers.borders import check_recurrent, check_switches
 from regard.layers.decoders.borders import check_encoded, check_step, check_target, embed
 from regard.layers.decoders.decoder import (
     Decoded,
@@ -28,6 +28,8 @@ class FixedContextDecoder(Decoder):
     Args:
         vocab_size, embed_dim, hidden_dim, num_layers, cell, dropout: of the decoder.
         state_dim: width of the encoder's states.
+        residual: each layer but the first adds what it reads to what it gives.
+        tied_embeddings: the output's weights are the embeddings; see :class:`TiedLogits`.
 
     Raises:
         TypeError: a size that is no whole number, a dropout that is no number.
@@ -51,6 +53,8 @@ class FixedContextDecoder(Decoder):
         num_layers: int = 1,
         cell: str = "gru",
         dropout: float = 0.0,
+        residual: bool = False,
+        tied_embeddings: bool = False,
     ) -> None:
         super().__init__()
         check_recurrent(
@@ -63,6 +67,7 @@ class FixedContextDecoder(Decoder):
             cell=cell,
             dropout=dropout,
         )
+        check_switches(self._name, residual=residual, tied_embeddings=tied_embeddings)
         self.state_dim = state_dim
         self.embedding = nn.Embedding(vocab_size, embed_dim)
         self.dropout = LockedDropout(dropout)
@@ -75,13 +80,14 @@ class FixedContextDecoder(Decoder):
             hidden_dim=hidden_dim,
             num_layers=num_layers,
             dropout=dropout,
+            residual=residual,
         )
         self.readout = MaxoutReadout(
             hidden_dim=hidden_dim,
-            embed_dim=embed_dim,
+            embedding=self.embedding,
             context_dim=state_dim,
-            vocab_size=vocab_size,
             dropout=dropout,
+            tied_embeddings=tied_embeddings,
         )
 
     def begin(self, encoded: Encoded) -> DecoderState:

@@ -17,6 +17,7 @@ from regard.layers.decoders.borders import (
 from regard.layers.decoders.decoder import Decoded, Decoder, DecoderState, InitialState, Step
 from regard.layers.dropout import LockedDropout
 from regard.layers.encoder import Encoded
+from regard.layers.logits import make_logits
 from regard.layers.recurrence import Recurrence
 
 
@@ -39,6 +40,8 @@ class LuongDecoder(Decoder):
         source_summary: the cell also reads the encoder's final state at every step, as
             :class:`FixedContextDecoder` does, which is not in the paper: attention says what is
             here, the summary what the whole was.
+        residual: each layer but the first adds what it reads to what it gives.
+        tied_embeddings: the output's weights are the embeddings; see :class:`TiedLogits`.
 
     Raises:
         TypeError: a size that is no whole number, a dropout that is no number, no score, or no
@@ -68,6 +71,8 @@ class LuongDecoder(Decoder):
         dropout: float = 0.0,
         input_feeding: bool = False,
         source_summary: bool = False,
+        residual: bool = False,
+        tied_embeddings: bool = False,
     ) -> None:
         super().__init__()
         check_recurrent(
@@ -80,7 +85,13 @@ class LuongDecoder(Decoder):
             cell=cell,
             dropout=dropout,
         )
-        check_switches(self._name, input_feeding=input_feeding, source_summary=source_summary)
+        check_switches(
+            self._name,
+            input_feeding=input_feeding,
+            source_summary=source_summary,
+            residual=residual,
+            tied_embeddings=tied_embeddings,
+        )
         check_score(score, hidden_dim=hidden_dim, state_dim=state_dim, caller=self._name)
         self.state_dim = state_dim
         self.hidden_dim = hidden_dim
@@ -99,9 +110,10 @@ class LuongDecoder(Decoder):
             hidden_dim=hidden_dim,
             num_layers=num_layers,
             dropout=dropout,
+            residual=residual,
         )
         self.to_attentional = nn.Linear(state_dim + hidden_dim, hidden_dim)
-        self.to_logits = nn.Linear(hidden_dim, vocab_size)
+        self.to_logits = make_logits(hidden_dim, self.embedding, tied=tied_embeddings)
 
     def begin(self, encoded: Encoded) -> DecoderState:
         """The initial hidden state, and the encoder's states prepared once for every step."""
