@@ -67,6 +67,12 @@ def test_written_tests_fail_and_pass_once_fixed_and_are_not_overwritten(file, tm
     assert list(tests.parent.glob(".*")) == []
 
 
+def test_an_expected_fault_is_none_and_is_listed(file):
+    ran = run("doctor", f"{file}:attend", "--expect-failure", "softmax-axis")
+    assert ran.status == 0
+    assert "softmax-axis: " in ran.out.partition("failed, as expected")[2]
+
+
 def test_an_expected_failure_is_none(file):
     expected = ("--expect-failure", "weights-sum-to-one")
     checks = json.loads(run("doctor", f"{file}:attend", "--json").out)["findings"][0]["checks"]
@@ -80,16 +86,48 @@ def test_an_expected_failure_is_none(file):
     ("options", "said"),
     [
         (("--bind", "query"), "--bind 'query' is not a pair. Give ROLE=NAME"),
+        (("--bind", "query=a", "--bind", "query=b"), "--bind 'query=b' is the second for query"),
         (("--score", "cosine"), "--score 'cosine' is unknown"),
         (("--mask-true", "x"), "--mask-true 'x' is unknown"),
+        (("--scale", "nan"), "--scale nan cannot multiply scores. Give a finite number"),
+        (("--scale", "-inf"), "--scale -inf cannot multiply scores"),
+        (("--scale", "0"), "--scale 0.0 cannot multiply scores"),
+        (("--scale", "half"), "--scale 'half' is not a number"),
         (("--timeout", "0"), "--timeout 0.0 is not above 0"),
-        (("--expect-failure", "x"), "'x', which is no check and no fault"),
+        (("--expect-failure", "x"), "--expect-failure has 'x', which is no check and no fault"),
     ],
 )
-def test_a_bad_option_is_one_error_and_status_2(file, options, said):
-    ran = run("doctor", f"{file}:attend", *options)
+def test_a_bad_option_is_refused_before_anything_runs(file, options, said):
+    error = error_of(run("doctor", f"{file}:attend", *options), status=2)
+    assert error.startswith(f"doctor: {said}")
+
+
+def test_with_json_an_error_is_an_object_too(file, tmp_path):
+    broken = tmp_path / "broken.py"
+    broken.write_text("def attend(")
+    for target, option, said in [
+        (f"{tmp_path / 'nowhere.py'}:attend", (), "does not exist"),
+        (f"{broken}:attend", (), "SyntaxError"),
+        (f"{file}:attend", ("--scale", "half"), "--scale 'half' is not a number"),
+    ]:
+        ran = run("doctor", target, "--json", *option)
+        told = json.loads(ran.out)
+        assert (ran.status, told["status"], told["subject"], ran.err) == (2, 2, target, "")
+        assert said in told["question"]
+
+
+def test_the_examined_code_is_never_overwritten_under_any_name(file, tmp_path):
+    link = tmp_path / "test_link.py"
+    link.symlink_to(file)
+    for name in (file, tmp_path / "." / "own.py", link):
+        ran = run("doctor", f"{file}:attend", "--write-tests", name, "--force")
+        assert "is the examined code" in error_of(ran, status=2)
+    other = tmp_path / "other.py"
+    other.write_text("from own import attend\n")
+    ran = run("doctor", f"{other}:attend", "--write-tests", file, "--force")
     assert ran.status == 2
-    assert said in ran.err
+    assert "is the examined code" in ran.err
+    assert file.read_text() == BROKEN
 
 
 def test_a_bad_target_is_one_error_and_status_2(tmp_path):

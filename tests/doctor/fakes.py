@@ -211,7 +211,7 @@ class FakeExamination:
             return raw / raw.sum(-1, keepdim=True)
         if b == "mask-after":
             return scores.softmax(-1) * seen
-        fill = {"weak-fill": -10.0, "weaker-fill": -1e4, "finite": -1e9}.get(b, -torch.inf)
+        fill = {"weak-fill": -10.0, "weaker-fill": -40.0, "finite": -1e9}.get(b, -torch.inf)
         weights = scores.masked_fill(~seen, fill).softmax(axis)
         if b in ("nan-rows", "finite"):
             return weights

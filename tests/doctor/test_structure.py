@@ -9,6 +9,7 @@ from torch import Tensor
 
 from regard.doctor.binding.bound import BoundExamination, examine
 from regard.doctor.checks import structure
+from regard.doctor.diagnosis import diagnose_examination
 from regard.doctor.symptoms import Symptom
 
 
@@ -24,6 +25,14 @@ def weak(query: Tensor, key: Tensor, value: Tensor, padding_mask: Tensor) -> Any
     """padding_mask: (batch, key_len), True where padded."""
     scores = query @ key.transpose(1, 2) / query.shape[-1] ** 0.5
     scores = scores.masked_fill(padding_mask[:, None], 1e-9)
+    weights = torch.softmax(scores, -1)
+    return weights @ value, weights
+
+
+def finite(query: Tensor, key: Tensor, value: Tensor, padding_mask: Tensor) -> Any:
+    """padding_mask: (batch, key_len), True where padded."""
+    scores = query @ key.transpose(1, 2) / query.shape[-1] ** 0.5
+    scores = scores.masked_fill(padding_mask[:, None], -1e4)
     weights = torch.softmax(scores, -1)
     return weights @ value, weights
 
@@ -69,3 +78,10 @@ def test_the_fault_is_seen_at_its_line(function: Any, name: str, fault: str, cod
 
 def test_right_code_shows_nothing():
     assert not list(symptoms(right))
+
+
+def test_a_fill_that_only_huge_scores_undercut_is_a_note_and_no_fault():
+    findings, notes, _ = diagnose_examination(examine(finite))
+    assert not findings
+    (note,) = (said for said in notes if "filled with" in said)
+    assert "where real scores are near -1e4, a hidden position gets weight" in note

@@ -13,6 +13,7 @@ from regard.cli.command import Command, as_typed
 from regard.doctor.diagnose import diagnose
 from regard.doctor.findings import Report
 from regard.doctor.load import split_target
+from regard.doctor.options import Options
 from regard.doctor.regression.written_file import placed
 from regard.doctor.report.as_json import to_json
 from regard.doctor.report.terminal import rendered
@@ -39,7 +40,8 @@ def doctor(
         str | None, typer.Option(help="additive, concat, dot, general, scaled_dot or other.")
     ] = None,
     scale: Annotated[
-        float | None, typer.Option(help="What the scores are to be multiplied with.")
+        str | None,
+        typer.Option(metavar="NUMBER", help="What the scores are to be multiplied with."),
     ] = None,
     layout: Annotated[str | None, typer.Option(help="batch_first or length_first.")] = None,
     mask_true: Annotated[
@@ -58,8 +60,12 @@ def doctor(
         typer.Option(help="Write tests that fail now and pass once fixed to this file."),
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite that file.")] = False,
-    timeout: Annotated[float, typer.Option(help="Seconds that the code may take.")] = 60.0,
-    memory: Annotated[float, typer.Option(help="GiB of memory that the code may use.")] = 4.0,
+    timeout: Annotated[
+        str, typer.Option(metavar="NUMBER", help="Seconds that the code may take.")
+    ] = "60",
+    memory: Annotated[
+        str, typer.Option(metavar="NUMBER", help="GiB of memory that the code may use.")
+    ] = "4",
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Say what is wrong in an attention implementation, where, and how to put it right.
@@ -79,26 +85,30 @@ def doctor(
 
     Ends with 0 if the code is sound, 1 if it has faults, 2 if it could not be examined.
 
-    With --json: subject, status, question, seconds, sizes, assumed, notes, test_file; findings,
-    each with fault, tensor, file, line, code, rule, seen, fix, certainty, checks, test; and checks,
-    each with name, claim, outcome, reason.
+    With --json: subject, status, question, seconds, sizes, assumed, notes, file, test_file;
+    findings, each with fault, tensor, file, line, code, rule, seen, fix, certainty, checks, test;
+    and checks, each with name, claim, outcome, reason. An error is such an object too, with status
+    2 and what is wrong as its question.
     """
-    stated = {
-        "score": score,
-        "scale": scale,
-        "layout": layout,
-        "mask_true": mask_true,
-        "convention": convention,
-        "timeout": timeout,
-        "memory": memory,
-    }
+    words = {"score": score, "layout": layout, "mask_true": mask_true, "convention": convention}
+    numbers = {"scale": scale, "timeout": timeout, "memory": memory}
     try:
+        file, _ = split_target(target)
+        stated: dict[str, Any] = words | {n: _number(n, text) for n, text in numbers.items()}
+        stated |= {"bind": _pairs(bind or []), "expected_failures": set(expect_failure or [])}
         if write_tests is not None:
-            _check_writable(write_tests, force)
-        report = _examine(target, bind or [], expect_failure or [], stated, quiet=as_json)
+            _check_writable(write_tests, force, file)
+        report = _examine(target, stated, quiet=as_json)
+        if write_tests is not None:
+            _refuse_source(write_tests, report.file)  # it may be imported from there
     except ValueError as error:
         options = ctx.command.options() if isinstance(ctx.command, Command) else {}
-        typer.echo(f"error: {as_typed(str(error), options)}", err=True)
+        said = as_typed(str(error), options | {"expected_failures": "--expect-failure"})
+        said = f"doctor: {said.removeprefix('diagnose: ').removeprefix('doctor: ')}"
+        if as_json:
+            typer.echo(json.dumps(to_json(Report(target, question=said)), ensure_ascii=False))
+        else:
+            typer.echo(f"error: {said}", err=True)
         raise typer.Exit(2) from None
     if as_json:
         typer.echo(json.dumps(to_json(report), ensure_ascii=False))
@@ -113,26 +123,40 @@ def doctor(
     raise typer.Exit(report.status)
 
 
-def _examine(
-    target: str,
-    bind: list[str],
-    expected: list[str],
-    stated: dict[str, Any],
-    *,
-    quiet: bool,
-) -> Report:
-    """The report; what is going on is said unless quiet."""
-    split_target(target)
-    pairs = dict(_pair(text) for text in bind)
+def _examine(target: str, stated: dict[str, Any], *, quiet: bool) -> Report:
+    """The report; what is going on is said unless quiet. Nothing runs before all is checked."""
+    limits = Limits(stated["timeout"], stated["memory"])
+    Options(**{name: stated[name] for name in stated if name not in ("timeout", "memory")})
     if not quiet:
         typer.echo(
             f"regard doctor runs the code it is given: {target}, in a process of its own "
-            f"({Limits(stated['timeout'], stated['memory'])})."
+            f"({limits})."
         )
     console = Console(stderr=True)
     waiting = console.status(f"examining {target}") if console.is_terminal else nullcontext()
     with waiting:
-        return diagnose(target, bind=pairs, expected_failures=set(expected), **stated)
+        return diagnose(target, **stated)
+
+
+def _number(name: str, text: str | None) -> float | None:
+    try:
+        return None if text is None else float(text)
+    except ValueError:
+        raise ValueError(f"{name}={text!r} is not a number. Give one, as in 0.5.") from None
+
+
+def _pairs(bind: list[str]) -> dict[str, str]:
+    """Names by role."""
+    found: dict[str, str] = {}
+    for text in bind:
+        role, name = _pair(text)
+        if role in found:
+            raise ValueError(
+                f"--bind {text!r} is the second for {role}, after {role}={found[role]}. "
+                "Give each role once."
+            )
+        found[role] = name
+    return found
 
 
 def _pair(text: str) -> tuple[str, str]:
@@ -142,7 +166,8 @@ def _pair(text: str) -> tuple[str, str]:
     return role, name
 
 
-def _check_writable(path: Path, force: bool) -> None:
+def _check_writable(path: Path, force: bool, source: Path) -> None:
+    _refuse_source(path, source)
     if path.exists() and not (force and path.is_file()):
         what = "is a folder" if path.is_dir() else "exists"
         fix = "Give another name" if path.is_dir() else "Give another name, or --force"
@@ -150,6 +175,15 @@ def _check_writable(path: Path, force: bool) -> None:
     if not path.parent.is_dir():
         raise ValueError(
             f"--write-tests {str(path)!r} is to be in a folder that does not exist. Make it first."
+        )
+
+
+def _refuse_source(path: Path, source: str | Path) -> None:
+    """By any name, and whatever was forced."""
+    if path.is_file() and Path(source).is_file() and path.samefile(source):
+        raise ValueError(
+            f"--write-tests {str(path)!r} is the examined code, which it would overwrite. "
+            "Give another name."
         )
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from regard.doctor.findings import Report
 from regard.doctor.isolate import can_fork, run_forked, run_worker
 from regard.doctor.load import split_target
+from regard.doctor.memory import out_of_memory, ran_out
 from regard.doctor.options import Options
 from regard.doctor.report.as_json import from_json, to_json
 from regard.doctor.watch import Limits, Stopped
@@ -85,7 +86,7 @@ def diagnose(
         told = "it ran in this process, without limits, since a process cannot be copied here"
         return replace(report, notes=(*report.notes, told))
     return _answered(
-        name, lambda: run_forked(lambda: _told(obj, options, name), limits, _file(obj))
+        name, lambda: run_forked(lambda: _told(obj, options, name), limits, _file(obj)), limits
     )
 
 
@@ -97,7 +98,7 @@ def _diagnose_file(target: str, options: Options, limits: Limits) -> Report:
         "target": target,
         "options": options.to_json(),
     }
-    return _answered(target, lambda: run_worker(request, limits, str(file)))
+    return _answered(target, lambda: run_worker(request, limits, str(file)), limits)
 
 
 def _told(obj: Any, options: Options, name: str) -> dict[str, Any]:
@@ -110,14 +111,17 @@ def _told(obj: Any, options: Options, name: str) -> dict[str, Any]:
         return {"error": str(error)}
 
 
-def _answered(subject: str, run: Callable[[], dict[str, Any]]) -> Report:
+def _answered(subject: str, run: Callable[[], dict[str, Any]], limits: Limits) -> Report:
     try:
         told = run()
     except Stopped as why:
         return Report(subject, question=f"{subject}: {why}")
     if "error" in told:
         raise ValueError(told["error"])
-    return from_json(told["report"])
+    report = from_json(told["report"])
+    if ran_out(report.question):
+        return replace(report, question=f"{subject}: {out_of_memory(report.question, limits)}")
+    return report
 
 
 def _file(obj: Any) -> str:

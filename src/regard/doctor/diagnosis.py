@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from contextlib import nullcontext
 from dataclasses import replace
 
+from regard.doctor.advice import advice, rule
 from regard.doctor.binding.without_dropout import WithoutDropout
 from regard.doctor.checks import CHECKS
 from regard.doctor.checks.repeating import RANDOM
@@ -133,11 +134,14 @@ def explained(fault: str, symptom: Symptom) -> bool:
 def merged(
     exam: Examination, certain: tuple[Finding, ...], symptoms: list[Symptom]
 ) -> list[Finding]:
-    """Certain findings with the symptoms that they explain; what is left makes its own."""
+    """Certain findings with the symptoms that they explain; what is left makes its own.
+
+    A finding that comes with checks breaks those besides the ones of its fault.
+    """
     findings: list[Finding] = []
     left = list(symptoms)
     for finding in certain:
-        folded = [s for s in symptoms if explained(finding.fault, s)]
+        folded = [s for s in symptoms if explained(finding.fault, s) or s.check in finding.checks]
         left = [s for s in left if s not in folded]
         names = dict.fromkeys(s.check for s in folded)
         findings.append(replace(_where_seen(exam, finding, folded), checks=tuple(names)))
@@ -201,9 +205,9 @@ def _likely(exam: Examination, fault: str, symptoms: list[Symptom]) -> Finding:
     return Finding(
         fault,
         found.tensor,
-        RULES.get(fault, ""),
+        rule(exam, fault),
         first.seen,
-        ADVICE.get(fault, ""),
+        advice(exam, fault, found.place),
         Certainty.CERTAIN if fault == "in-place" else Certainty.LIKELY,
         found.place,
         tuple(dict.fromkeys(s.check for s in symptoms)),

@@ -73,7 +73,7 @@ class Report:
     """The whole answer. `status` is 0 (sound), 1 (faults found) or 2 (could not examine).
 
     `question` says what could not be told, or why the code could not be examined. `test_file` is a
-    test file with the tests of all findings.
+    test file with the tests of all findings, `file` where the examined code is defined.
     """
 
     subject: str
@@ -85,6 +85,7 @@ class Report:
     seconds: float = 0.0
     sizes: dict[str, int] = field(default_factory=dict)
     test_file: str = ""
+    file: str = ""
 
     @property
     def status(self) -> int:

@@ -11,23 +11,17 @@ from typing import Any
 from regard.doctor.binding.binding import Question
 from regard.doctor.binding.bound import examine
 from regard.doctor.binding.subject import CannotRead
-from regard.doctor.checks import CHECKS
 from regard.doctor.diagnosis import diagnose_examination
 from regard.doctor.examination import Examination
-from regard.doctor.explains import RULES
 from regard.doctor.findings import CheckResult, Finding, Outcome, Report
 from regard.doctor.library_code import as_library_code
+from regard.doctor.memory import ran_out
 from regard.doctor.options import Options
 from regard.doctor.regression.regression_tests import with_tests
 
 
 def look(obj: Any, options: Options, subject: str) -> Report:
-    """The report on an object that is at hand; `subject` is what it is called there.
-
-    Raises:
-        ValueError: a failure is expected of a check that does not exist.
-    """
-    _refuse_unknown(options.expected_failures)
+    """The report on an object that is at hand; `subject` is what it is called there."""
     start = time.perf_counter()
     try:
         report = _report(obj, options, subject)
@@ -42,6 +36,10 @@ def _report(obj: Any, options: Options, subject: str) -> Report:
     exam = examine(obj, **options.stated())
     if isinstance(exam, Question):
         return Report(subject, question=exam.text)
+    failure = exam.ask(exam.inputs()).failure
+    if failure is not None and ran_out(failure.said):
+        where = f"at line {failure.line} ({failure.code.strip()})"
+        return Report(subject, question=f"{exam.name} raised {where}: {failure.said}")
     if not _attends(exam):
         return Report(subject, question=_NO_ATTENTION)
     findings, notes, checks = diagnose_examination(exam)
@@ -52,6 +50,7 @@ def _report(obj: Any, options: Options, subject: str) -> Report:
         notes=tuple(dict.fromkeys(notes)),
         checks=checks,
         sizes=asdict(exam.sizes),
+        file=exam.file,
     )
     report = as_expected(report, options.expected_failures)
     return with_tests(report, exam, obj, subject)
@@ -92,22 +91,22 @@ def as_expected(report: Report, expected: Collection[str]) -> Report:
 
     checks = tuple(outcome(check) for check in report.checks)
     failed = {check.name for check in checks if check.outcome is Outcome.EXPECTED}
+    accepted = tuple(_accepted(f) for f in known if f.fault in expected and f.fault not in failed)
     failed |= {finding.fault for finding in known}
     surprises = tuple(
         f"{name} was expected to fail, and did not" for name in sorted(set(expected) - failed)
     )
     left = tuple(finding for finding in report.findings if not declared(finding))
-    return replace(report, findings=left, checks=checks, notes=(*report.notes, *surprises))
+    return replace(
+        report, findings=left, checks=(*checks, *accepted), notes=(*report.notes, *surprises)
+    )
 
 
-def _refuse_unknown(expected: Collection[str]) -> None:
-    known = sorted({check.name for check in CHECKS} | set(RULES))
-    for name in expected:
-        if name not in known:
-            raise ValueError(
-                f"diagnose: expected_failures has {name!r}, which is no check and no fault. "
-                f"Give one of: {', '.join(known)}."
-            )
+def _accepted(finding: Finding) -> CheckResult:
+    """A fault that is declared, which no check may have shown."""
+    place = finding.place
+    where = "" if place is None else f" ({place.file}:{place.line})"
+    return CheckResult(finding.fault, finding.rule, Outcome.EXPECTED, f"{finding.seen}{where}")
 
 
 def _own_fault(error: Exception) -> str:

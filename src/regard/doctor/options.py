@@ -1,7 +1,9 @@
 """What a person states about the code: what would otherwise be inferred, and what may fail."""
 
+import math
 from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, field
+from numbers import Real
 from typing import Any
 
 SCORES = ("additive", "concat", "dot", "general", "scaled_dot", "other")
@@ -44,11 +46,10 @@ class Options:
                 raise ValueError(
                     f"diagnose: {name}={given!r} is unknown. Give one of: {', '.join(allowed)}."
                 )
-        if isinstance(self.expected_failures, str):
-            raise ValueError(
-                f"diagnose: expected_failures={self.expected_failures!r} is one string. "
-                "Give a set of names."
-            )
+        if self.scale is not None:
+            _check_scale(self.scale)
+        if self.expected_failures:
+            _check_expected(self.expected_failures)
         if {"query", "state"} <= self.bind.keys():
             raise ValueError(
                 f"diagnose: bind has query={self.bind['query']!r} and "
@@ -77,3 +78,30 @@ class Options:
     @classmethod
     def from_json(cls, told: dict[str, Any]) -> "Options":
         return cls(**told)
+
+
+def _check_scale(scale: Any) -> None:
+    """A factor that leaves the scores what they are: numbers that tell keys apart."""
+    if not isinstance(scale, Real) or not math.isfinite(scale) or scale == 0:
+        raise ValueError(
+            f"diagnose: scale={scale!r} cannot multiply scores. Give a finite number other than 0, "
+            "as 0.125 for 1/sqrt(64)."
+        )
+
+
+def _check_expected(expected: Collection[str]) -> None:
+    """Names of checks or faults."""
+    if isinstance(expected, str):
+        raise ValueError(
+            f"diagnose: expected_failures={expected!r} is one string. Give a set of names."
+        )
+    from regard.doctor.checks import CHECKS  # needs torch, which takes seconds
+    from regard.doctor.explains import RULES
+
+    known = sorted({check.name for check in CHECKS} | set(RULES))
+    for name in expected:
+        if name not in known:
+            raise ValueError(
+                f"diagnose: expected_failures has {name!r}, which is no check and no fault. "
+                f"Give one of: {', '.join(known)}."
+            )

@@ -12,11 +12,12 @@ from regard.doctor.binding.asked import Asked
 from regard.doctor.binding.assumptions import assumptions
 from regard.doctor.binding.binding import Binding, Question
 from regard.doctor.binding.head_width import compared_width, declared_head_widths
-from regard.doctor.binding.infer import Found, infer
+from regard.doctor.binding.infer import Found
 from regard.doctor.binding.native import visibility
 from regard.doctor.binding.parameters import draw
 from regard.doctor.binding.roles import init_role
 from regard.doctor.binding.runner import fresh
+from regard.doctor.binding.stated import infer_as_stated
 from regard.doctor.binding.subject import CannotRead, Subject, read_subject
 from regard.doctor.binding.trial import draw_inputs
 from regard.doctor.binding.unfilled import unfilled
@@ -48,7 +49,7 @@ def examine(
         subject = read_subject(obj)
     except CannotRead as error:
         return Question(str(error))
-    found = infer(subject, bind=bind or {}, layout=layout, mask_true=mask_true)
+    found = infer_as_stated(subject, bind=bind or {}, layout=layout, mask_true=mask_true)
     if isinstance(found, Question):
         return found
     return BoundExamination(subject, found, score=score, scale=scale, convention=convention)

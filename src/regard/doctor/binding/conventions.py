@@ -6,6 +6,7 @@ import re
 from collections.abc import Collection
 from dataclasses import dataclass
 
+from regard.doctor.binding.roles import is_parameter
 from regard.doctor.binding.shapes import without_shapes
 from regard.doctor.binding.subject import Subject
 
@@ -20,6 +21,8 @@ _SHOWS = (
     r"\bvisible|\ballow|\bpart\b|\bshow|\bseen\b|\bsee\b|\bpresent|\binclu|\blook|\bmay\b|\buse|"
     r"\b(?:that|which) (?:count|exist|are there)|\bactual"
 )
+_NOT = r"\b(?:not|non|no|never|un|unlike|without|than|instead of|in place of|isn't)"
+_ADDED_MASK = r"\badditive (?:\w+[ -]){0,1}\w*(?:mask|bias)|(?:mask|bias)\w*`?(?: is| are|,|:)? (?:an )?additive(?! (?:att|scor|align))"
 _THINGS = r"\b(?:tokens?|words?)\b"  # "1 for tokens", but "1 where the token is padding"
 _TRUE = r"\b(?:true|ones|(?:a|is|are) one|1s?|non-?zero)\b"
 _FALSE = r"\b(?:false|zeros?|0s?)\b"
@@ -36,6 +39,7 @@ class Stated:
     byte_mask: bool = False  # its 0 and 1 are bytes
     convention: str = ""
     causal: bool = False
+    layout_given: bool = False  # by a person: no other is tried
 
 
 def read_conventions(subject: Subject, mask_name: str) -> Stated:
@@ -43,13 +47,16 @@ def read_conventions(subject: Subject, mask_name: str) -> Stated:
     docs = re.sub(r"(?m)^\s*(>>>|\.\.\.) .*\n?", "", subject.docs)  # examples state nothing
     words = f"{_spaced(subject.name)}\n{docs}".lower()
     plain = without_shapes(docs)
-    own = _mask_polarity(plain, mask_name) or _polarity_of_name(mask_name) if mask_name else ""
-    own = own or (_mask_polarity(plain, "") if mask_name else "")
+    added = bool(mask_name) and _is_added(plain, mask_name)
+    own = ""
+    if mask_name and not added:
+        own = _mask_polarity(plain, mask_name) or _polarity_of_name(mask_name)
+        own = own or _mask_polarity(plain, "")
     return Stated(
         score=_score(subject, words),
         layout=_layout(words, subject.code),
         mask_true=own,
-        additive_mask=_is_bias(docs, mask_name, own),
+        additive_mask=added or _is_bias(docs, mask_name, own),
         byte_mask=_is_bytes(plain, mask_name),
         convention=_convention(words),
         causal=_is_causal(subject, words),
@@ -93,23 +100,28 @@ def _score(subject: Subject, words: str) -> str:
     code, names = subject.code, [*subject.call, *subject.init]
     if found := _score_set(subject):
         return found
-    if "relu" in words:
+    if re.search(r"\b(?:leaky ?)?relu", words):
         return "unknown"
     name = _spaced(subject.name).lower()
-    if re.search(r"multi ?-?head|scaled ?dot", name) and "tanh" not in code:
+    if re.search(r"multi ?-?head|(?<!un)scaled ?dot", name) and "tanh" not in code:
         return "scaled_dot"
-    if re.search(r"(?<!in )\b(general|bilinear|multiplicative)\b|s\^?t? ?w_?a? ?h", words):
+    said = re.sub(rf"{_NOT}[ -]?(?:as |the |a |an )?[`'\"]?scaled\b|\bunscaled\b", "", words)
+    if re.search(r"\bscaled[ -]?dot\b", said) and not re.search("tanh|relu", code):
+        return "scaled_dot"
+    general = r"(?<!in )\b(general|bilinear|multiplicative)\b"
+    product = r"\b[shq](_\w{1,2})?(\^t|\.t|\^⊤|ᵀ|t)?[ ·@*]{0,3}w(_?a)?[ ·@*]{0,3}[hk](_\w{1,2})?\b"
+    if re.search(f"{general}|{product}", words) and _has_matrix(subject):
         return "general"
     if re.search(r"\bconcat\b", words) and "luong" in words:
         return "concat"
-    said = r"bahdanau|\badditive(?!ly)|1409\.0473|\bmlp\b|v_?a?(\^t|\.t|ᵀ)? ?\*? ?tanh"
-    if re.search(said, re.sub(r"additive (mask|bias)", "", words)):
+    additive = r"bahdanau|\badditive(?!ly)|1409\.0473|\bmlp\b|\bv(_?a)?(\^t|\.t|ᵀ)? ?[*·@]? ?tanh"
+    if re.search(additive, re.sub(_ADDED_MASK, "", words)):
         return "additive"
     if re.search(r"\bconcat", words) and "tanh" in code and "torch.cat" in code:
         return "concat"
     if re.search(
-        r"scaled|sqrt ?\(|√|transformer|multi ?-?head|attention is all you need|\bd_k\b|1706\.03762|grouped",
-        words,
+        r"\bscaled\b|sqrt ?\(|√|transformer|multi ?-?head|attention is all you need|\bd_k\b|1706\.03762|\bgrouped[- ]?(quer|attention|head|key|multi)",
+        said,
     ):
         return "scaled_dot"
     linear = re.search(
@@ -126,16 +138,22 @@ def _score(subject: Subject, words: str) -> str:
         return "additive" if "U_a" in weights or "v_a" in weights or "tanh" in code else "unknown"
     if "scaled_dot_product_attention" in code or "MultiheadAttention" in code:
         return "scaled_dot"
-    if re.search(r"sqrt|\*\* ?\(?-?0?\.5|rsqrt|scal|heads", code):
+    if re.search(r"sqrt|\*\* ?\(?-?0?\.5|rsqrt|scal(?!ar)|heads", code):
         return "scaled_dot"
     return "general" if "W" in names else "unknown"
 
 
+def _has_matrix(subject: Subject) -> bool:
+    """Whether there is anything that W could be: an argument, a layer, a name in the code."""
+    named = any(is_parameter(name) for name in subject.call)
+    return named or bool(re.search(r"Linear|Bilinear|Parameter|Dense|\bW\w{0,8}\b", subject.code))
+
+
 def _layout(words: str, code: str) -> str:
     first = re.search(
-        r"(length|time|seq(uence)?)[- _]?(len\w* )?(first|major)|time, batch|seq\w*, b\b|\bt, b, ?[a-z]|\bl, b, ?[a-z]|"
-        r"\b(src|seq|tgt|source|max|target)[ _]?\w*len\w*,? ?x? ?(batch|b|bsz|bs|n)\b|\(t, ?n, |steps, batch",
-        words,
+        r"\b(length|time|seq(uence)?)[- _]?(len\w* )?(first|major)|[\(\[]time, batch|\bseq\w*, b\b|\bt, b, ?[a-z]|\bl, b, ?[a-z]|"
+        r"\b(src|seq|tgt|source|max|target)[ _]?\w*len\w*(, ?| ?[x×] ?| )(batch(_?size)?|b|bsz|bs|n)\s*[,x×\)\]]|\(t, ?n, |[\(\[](time ?)?steps, batch",
+        re.sub(rf"{_NOT}[ -]?(?:length|time|sequence)[- _]?(?:first|major)", "", words),
     )
     unpacked = re.search(
         r"\b(seq\w*|t|l|src_len|tgt_len|max_len|length), ?(b|bs|bsz|batch\w*|n)\b,?[^=\n]*= ?\w+\.(shape|size)",
@@ -200,9 +218,21 @@ def _passages(docs: str, mask_name: str) -> list[str]:
 
 
 def _polarity_of_name(name: str) -> str:
-    if re.search(r"keep|valid|visible|allowed|may_attend|is_real|^attention_mask$", name):
-        return "attends"
-    return "hides" if re.search(r"block|ignore|hide|key_padding_mask|hidden", name) else ""
+    shown = "keep|valid|visible|allowed|attend|real"
+    if re.search(
+        rf"(?:not?_|non|in|dis|un)({shown})|block|ignor|hid(e|den)|key_padding_mask", name
+    ):
+        return "hides"
+    attends = r"keep|valid|visible|allowed|may_attend|is_real|^attention_mask$|\bno[nt]?_?pad"
+    return "attends" if re.search(attends, name) else ""
+
+
+def _is_added(docs: str, name: str) -> bool:
+    """Whether the passages on this mask say that it is added, and nothing of what True does."""
+    near = " ".join(_passages(docs, name))
+    added = r"\badded (?:on)?to\b|\badditive\b|\badds? to the (?:scores|logits|energies)"
+    numbers = r"\b(?:0(?:\.0)?|zeros?)\b[^.\n]{0,40}[-−] ?(?:inf|∞|1e\d)|[-−] ?(?:inf|∞|1e\d)[^.\n]{0,40}\b(?:0(?:\.0)?|zeros?)\b"
+    return bool(re.search(f"{added}|{numbers}", near)) and not re.search(_TRUE, near)
 
 
 def _is_bias(docs: str, name: str, polarity: str) -> bool:
@@ -226,9 +256,6 @@ def _is_causal(subject: Subject, words: str) -> bool:
     flags: Collection[str] = [*subject.call, *subject.init]
     if any(re.search("causal", name) for name in flags):
         return False
-    said = re.search(
-        r"causal|autoregressive|no peeking|what came before|future|decoder self|gpt|left-to-right|previous positions",
-        words,
-    )
+    said = re.search(r"\bcausal", re.sub(rf"{_NOT}[ -]?(?:an? |any |the )?causal", "", words))
     done = re.search(r"\btril|\btriu|is_causal ?= ?True|generate_square_subsequent", subject.code)
-    return bool(done) or bool(said and "mask" not in flags and "causal" in words)
+    return bool(done) or bool(said and "mask" not in flags)

@@ -28,10 +28,12 @@ def frames(
     query = next((s for s in slots if s.role == "query"), None)
     key = next((s for s in slots if s.role == "key"), None)
     value = next((s for s in slots if s.role == "value"), None)
+    given = said.layout if said.layout_given else ""
+    stated = {name: words for name, words in stated.items() if not _against(given, words)}
     told_query = sequence_axes(stated.get(query.name, ())) if query else ""
     told_key = sequence_axes(stated.get(key.name, ())) if key else ""
     told_key = told_key or (sequence_axes(stated.get(value.name, ())) if value else "")
-    order = list(_order(subject, query, key, said))
+    order = [f for f in _order(subject, query, key, said) if _laid_out(f, given)]
     if key is None:
         order = [f for f in order if f[0] == f[1] and "T" in f[0]]
     together = _batched_together(stated, query, key)
@@ -46,6 +48,16 @@ def frames(
     ]
     best = max(score for score, _ in agreeing)
     return [frame for score, frame in agreeing if score == best]
+
+
+def _laid_out(frame: Frame, layout: str) -> bool:
+    """Whether the frame has this layout, or the layout says nothing of it."""
+    other = {"length_first": ("BT", "BH"), "batch_first": ("TB",)}.get(layout, ())
+    return not frame[1].startswith(other or "-")
+
+
+def _against(layout: str, words: tuple[str, ...]) -> bool:
+    return not _laid_out(("", sequence_axes(words)), layout)
 
 
 def _batched_together(

@@ -19,7 +19,7 @@ from regard.doctor.binding.sieve import Sieve
 from regard.doctor.binding.subject import Subject
 from regard.doctor.binding.sureness import doubt
 from regard.doctor.binding.trial import Attempt, Trial, draw_inputs, try_out, with_outputs
-from regard.doctor.binding.usage import by_use
+from regard.doctor.binding.usage import by_use, by_words
 from regard.doctor.probe import Failure
 
 _TRIALS = 800  # of the whole search: a count, so that every machine finds the same
@@ -49,7 +49,8 @@ def infer(
             f"{subject.name} has no argument {absent[0]!r}, which --bind names. It has "
             f"{', '.join([*subject.call, *subject.init])}."
         )
-    slots = assign(subject.call, bind, has_embedding=_has_embedding(subject))
+    described = by_words(subject.call, subject.docs) if subject.source else {}
+    slots = assign(subject.call, bind, has_embedding=_has_embedding(subject), described=described)
     slots = by_use(slots, subject.code)
     question = _incomplete(subject, slots)
     if question is not None:
@@ -59,7 +60,7 @@ def infer(
     named = _named(subject, slots) if subject.source else {}  # a built-in's tell of several layouts
     told = named | _in_order(subject, slots, named) if subject.source else {}
     if layout:
-        said = replace(said, layout=layout.replace("-", "_"))
+        said = replace(said, layout=layout.replace("-", "_"), layout_given=True)
     elif (first := batch_first(subject)) is not None:  # its words speak of both layouts
         said = replace(said, layout="batch_first" if first else "length_first")
         sequences = {s.name for s in slots if s.role in SEQUENCES}

@@ -13,6 +13,7 @@ from regard.doctor.binding.conventions import Stated
 from regard.doctor.binding.shapes import mask_axes
 from regard.doctor.binding.subject import Subject
 from regard.doctor.binding.trial import Attempt, Trial, attempt_call, draw_inputs, try_out
+from regard.doctor.probe import Inputs
 
 _AXES = {
     (True, True): ("BK", "BQK", "B1K", "B11K", "B1QK", "QK", "BHQK", "KB"),
@@ -85,7 +86,7 @@ def settle(
         tried = replace(attempt, binding=replace(attempt.binding, mask=form))
         influence = _influence(subject, tried, causal)
         if influence is None:
-            failed.append(try_out(subject, tried, _hidden(tried.binding, causal)))
+            failed.append(try_out(subject, tried, hidden_inputs(tried.binding, causal)))
             continue
         found.append((influence, number, tried))
         if influence < 1e-6 or len(found) > 24:
@@ -100,7 +101,8 @@ def settle(
     return next(tried for influence, _, tried in found if influence <= max(least * 1.5, 1e-6))
 
 
-def _hidden(binding: Binding, causal: bool) -> Any:
+def hidden_inputs(binding: Binding, causal: bool) -> Inputs:
+    """Random input of which each example but the longest has hidden keys."""
     sizes = binding.sizes
     lengths = tuple(
         sorted((max(2, sizes.key_len - 3 * b) for b in range(sizes.batch)), reverse=True)
@@ -112,7 +114,7 @@ def _hidden(binding: Binding, causal: bool) -> Any:
 
 def _influence(subject: Subject, attempt: Attempt, causal: bool) -> float | None:
     """How far the answer moves when what is hidden changes, against when all changes."""
-    inputs = _hidden(attempt.binding, causal)
+    inputs = hidden_inputs(attempt.binding, causal)
     first = _answer(subject, attempt, inputs)
     if first is None:
         return None

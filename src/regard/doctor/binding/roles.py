@@ -97,12 +97,23 @@ def init_role(name: str) -> str:
 
 
 def assign(
-    call: Mapping[str, inspect.Parameter], bind: Mapping[str, str], *, has_embedding: bool
+    call: Mapping[str, inspect.Parameter],
+    bind: Mapping[str, str],
+    *,
+    has_embedding: bool,
+    described: Mapping[str, str] | None = None,
 ) -> list[Slot]:
-    """A slot for every argument of the call, by its name and by its neighbours' names."""
+    """A slot for every argument of the call, by its name and by its neighbours' names.
+
+    `described` are the roles that the code's words give to names.
+    """
     stated = {name: "key" if role == "prepared_key" else role for role, name in bind.items()}
     names = list(call)
-    guesses = {name: stated.get(name) or _guess(name, names) for name in names}
+    described = described or {}
+    guesses = {
+        name: stated.get(name) or _guess(name, names) or described.get(name, "") for name in names
+    }
+    guesses.update(dict.fromkeys(_biases(call) - stated.keys(), "pair_mask"))
     numbers = {name for name, role in guesses.items() if role == "mask" and _is_number(call[name])}
     guesses.update(dict.fromkeys(numbers - stated.keys(), ""))  # block=64 is a size
     _give_way(guesses, names, stated)
@@ -120,6 +131,13 @@ def assign(
         )
         for name, role in guesses.items()
     ]
+
+
+def _biases(call: Mapping[str, inspect.Parameter]) -> set[str]:
+    """`attn_bias=None` and its like, which are a mask to be added; beside W_a it is a weight."""
+    optional = {n for n, p in call.items() if p.default is None and call_role(n) == "pair_mask"}
+    weights = any(is_parameter(name) for name in call.keys() - optional)
+    return set() if weights else optional
 
 
 def _give_way(guesses: dict[str, str], names: list[str], stated: Mapping[str, str]) -> None:

@@ -76,7 +76,7 @@ def _runs_somehow(
     made = alike(subject, construction)
     if made is None:
         return True
-    free = replace(said, layout="")
+    free = replace(said, layout="", layout_given=False)
     for number, attempt in enumerate(attempts(subject, slots, {}, free, None, *made)):
         trial = try_out(subject, attempt)
         sound = trial.perfect and not mixes(subject, with_outputs(trial))

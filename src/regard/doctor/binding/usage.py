@@ -1,7 +1,7 @@
-"""What an argument that no name explains is, by what the code does with it."""
+"""What an argument that no name explains is, by what is said of it or done with it."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from regard.doctor.binding.binding import Slot
@@ -14,6 +14,22 @@ _USES = {
     ),
     "lengths": r"\barange\([^\n]*(?:[<>]=?)\s*{name}\b",
 }
+
+
+_DESCRIBED = {"query": "query|queries", "key": "keys?", "value": "values?"}
+
+
+def by_words(names: Iterable[str], docs: str) -> dict[str, str]:
+    """The roles of arguments that a docstring describes: `payload (S, B, E)  the values`."""
+    told: dict[str, str] = {}
+    for name in names:
+        entry = rf"(?m)^\W*(?:param \W*)?{re.escape(name)}\b[`*]*\s*:?\s*(?:[\(\[][^)\]\n]*[\)\]])?"
+        for role, words in _DESCRIBED.items():
+            if re.search(
+                rf"{entry}\s*[:,=–-]*\s*(?:the )?(?:{words})\b\s*(?:[,;.:(]|$)", docs, re.I
+            ):
+                told.setdefault(name, role)
+    return told
 
 
 def by_use(slots: Sequence[Slot], code: str) -> list[Slot]:

@@ -104,6 +104,11 @@ def differs(one: Array, other: Array, tolerance: float = TOLERANCE) -> bool:
     return gap(one, other) > tolerance
 
 
+def differ(name: str) -> str:
+    """A part of the answer with its verb: the weights differ, the context differs."""
+    return f"{name} {'differ' if name.endswith('s') else 'differs'}"
+
+
 def parts(one: Answer, other: Answer) -> Iterator[tuple[str, Array, Array]]:
     """What both answers hold, by name."""
     if one.weights is not None and other.weights is not None:
@@ -176,7 +181,7 @@ def all_visible(inputs: Inputs) -> Inputs:
 
 def masked_inputs(exam: Examination, seed: int = 0) -> Inputs:
     """Input of which some is hidden; leaves the check where the code takes no mask."""
-    require(bool({"mask", "lengths"} & exam.takes), "the code takes no mask and no lengths")
+    require(bool({"mask", "lengths"} & exam.takes), "no argument is known to be a mask or lengths")
     inputs = exam.inputs(seed=seed, lengths=True)
     require(inputs.may_attend is not None, "no hidden position could be expressed")
     return inputs

@@ -13,6 +13,7 @@ from regard.doctor.checks.asking import (
     allowed,
     ask,
     check,
+    differ,
     differs,
     fresh,
     gap,
@@ -79,20 +80,29 @@ def _scores_feel_the_mask(exam: Examination) -> bool:
 
 
 def _too_weak(exam: Examination, inputs: Inputs) -> Iterator[Symptom]:
-    """The same where real scores are as low as -1e4, below a fill that is too weak."""
+    """The same where real scores are as low as -100, which training reaches."""
+    most = hidden_weight(exam, inputs, 12.0)
+    if most > NO_WEIGHT:
+        said = f"where scores are near -100, a hidden position gets weight {most:.3g}"
+        yield Symptom(NAME, said, ("mask-value",))
+
+
+def hidden_weight(exam: Examination, inputs: Inputs, factor: float) -> float:
+    """The most that a hidden position gets where queries and keys are so many times larger.
+
+    Real scores are then low, about -factor²: maybe below the number that hidden ones are filled
+    with. 0 where that cannot be asked.
+    """
     if exam.score not in ("dot", "scaled_dot", "general") or inputs.lengths is None:
-        return
+        return 0.0
     batch, key_len = len(inputs.query), inputs.keys.shape[1]
     short = [key_len, *(1 + i % 2 for i in range(batch - 1))]
-    large = with_lengths(scaled(inputs, 120.0), short)
+    large = with_lengths(scaled(inputs, factor), short)
     weights, seen = ask(exam, large).weights, allowed(large)
     if weights is None:
-        return
+        return 0.0
     hidden = np.broadcast_to(~seen[:, None], weights.shape)
-    most = float(np.nan_to_num(weights[hidden]).max(initial=0.0))
-    if most > NO_WEIGHT:
-        said = f"where scores are near -1e4, a hidden position gets weight {most:.3g}"
-        yield Symptom(NAME, said, ("mask-value",))
+    return float(np.nan_to_num(weights[hidden]).max(initial=0.0))
 
 
 def _leak(
@@ -272,7 +282,7 @@ def _padding(exam: Examination) -> Iterator[Symptom | NotChecked]:
         for name, one, other in parts(_cut(padded, sample, rows, length), right):
             if differs(one, other):
                 said = (
-                    f"the {name} of an example of {length} keys differs by "
+                    f"of an example of {length} keys the {differ(name)} by "
                     f"{percent(gap(one, other))} when it is padded to {inputs.keys.shape[1]}"
                 )
                 causes = mask_causes(exam, inputs)

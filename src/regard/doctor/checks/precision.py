@@ -9,6 +9,7 @@ from regard.doctor.checks.asking import (
     ask,
     called,
     check,
+    differ,
     differs,
     gap,
     is_self_attention,
@@ -85,7 +86,7 @@ def _half(exam: Examination) -> Iterator[Symptom | NotChecked]:
             yield Symptom("half-agrees", said, ("overflow", "mask-value"))
             return
         if differs(one, other, HALF_TOLERANCE):
-            said = f"the {name} differs by {percent(gap(one, other))} in half precision"
+            said = f"the {differ(name)} by {percent(gap(one, other))} in half precision"
             yield Symptom("half-agrees", said, ("overflow",))
             return
     yield from _half_products(exam)

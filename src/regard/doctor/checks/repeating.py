@@ -8,6 +8,7 @@ from regard.doctor.checks.asking import (
     ask,
     ask_twice,
     check,
+    differ,
     differs,
     gap,
     parts,
@@ -43,7 +44,7 @@ def _second_call(exam: Examination) -> Iterator[Symptom | NotChecked]:
         for name, one, other in parts(right, stale):
             if differs(one, other):
                 moved = percent(gap(one, other))
-                said = f"after a call with other input the {name} differs by {moved}"
+                said = f"after a call with other input the {differ(name)} by {moved}"
                 yield Symptom("second-call-is-fresh", said, ("stale-cache", "in-place"))
                 return
 
@@ -53,7 +54,7 @@ def _deterministic(exam: Examination) -> Iterator[Symptom | NotChecked]:
     before, after = ask(exam, inputs), ask(exam, inputs)
     for name, one, other in parts(before, after):
         if differs(one, other):
-            said = f"in eval, equal input gives a {name} that differs by {percent(gap(one, other))}"
+            said = f"in eval, for equal input the {differ(name)} by {percent(gap(one, other))}"
             event = _first_random(exam)
             causes = ("dropout", "uninitialized")
             if event is not None and event.op.startswith(("empty", "new_empty")):

@@ -8,6 +8,7 @@ from regard.doctor.binding.roles import call_role
 from regard.doctor.checks.asking import (
     Unanswered,
     check,
+    differ,
     differs,
     gap,
     is_self_attention,
@@ -103,7 +104,7 @@ def _coincide(exam: Examination) -> Iterator[Symptom | NotChecked]:
             for what, one, other in parts(*cut):
                 if differs(one, other):
                     said = (
-                        f"where {name} the {what} differs by {percent(gap(one, other))} from the "
+                        f"where {name} the {differ(what)} by {percent(gap(one, other))} from the "
                         f"same examples in a batch of {len(smaller.query)} with "
                         f"{smaller.query.shape[1]} queries"
                     )

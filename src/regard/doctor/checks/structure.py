@@ -5,10 +5,10 @@ from collections.abc import Iterator
 import numpy as np
 
 from regard.doctor.checks.asking import check, require
-from regard.doctor.checks.masking import mask_causes
+from regard.doctor.checks.masking import hidden_weight, mask_causes
 from regard.doctor.examination import Examination
 from regard.doctor.probe import Answer
-from regard.doctor.symptoms import NotChecked, Symptom
+from regard.doctor.symptoms import NotChecked, Note, Symptom
 from regard.doctor.tracing.flow import Flow
 from regard.doctor.tracing.locate import inverted_numbers, mask_events, mixes_axes, normalizers
 from regard.doctor.tracing.trace import Event
@@ -30,7 +30,9 @@ def _is_masked(exam: Examination) -> bool:
 
 
 def _masks_are_used(exam: Examination) -> Iterator[Symptom | NotChecked]:
-    require(_is_masked(exam) or "causal" in exam.takes, "the code takes no mask")
+    require(
+        _is_masked(exam) or "causal" in exam.takes, "no argument is known to be a mask or lengths"
+    )
     answer = _traced(exam, masked=_is_masked(exam))
     flow = Flow(answer.trace)
     found = normalizers(answer.trace)
@@ -77,7 +79,7 @@ def _axes_keep_their_meaning(exam: Examination) -> Iterator[Symptom | NotChecked
 
 
 def _fill_hides(exam: Examination) -> Iterator[Symptom | NotChecked]:
-    require(_is_masked(exam), "the code takes no mask")
+    require(_is_masked(exam), "no argument is known to be a mask or lengths")
     inputs = exam.inputs(lengths=True)
     answer = _traced(exam, masked=True)
     require(answer.weights is not None, "the code gives no weights")
@@ -86,7 +88,15 @@ def _fill_hides(exam: Examination) -> Iterator[Symptom | NotChecked]:
     assert inputs.may_attend is not None
     hidden = ~inputs.may_attend[:, None] & np.isfinite(answer.weights)
     leak = float(np.max(answer.weights * hidden, initial=0.0))
-    if leak < _LEAK or "mask-value" not in mask_causes(exam, inputs)[:1]:
+    if leak < _LEAK:
+        most = hidden_weight(exam, inputs, 120.0)
+        if most > _LEAK:
+            yield Note(
+                f"the number that hidden scores are filled with is finite: where real scores are "
+                f"near -1e4, a hidden position gets weight {most:.3g} (-inf never gives any)"
+            )
+        return
+    if "mask-value" not in mask_causes(exam, inputs)[:1]:
         return
     flow = Flow(answer.trace)
     for one in normalizers(answer.trace):

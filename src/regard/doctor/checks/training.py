@@ -9,6 +9,7 @@ from regard.doctor.checks.asking import (
     ask,
     called,
     check,
+    differ,
     differs,
     gap,
     parts,
@@ -70,7 +71,7 @@ def _dropout_alone(exam: Examination) -> Iterator[Symptom | NotChecked]:
     require(not own, "the code draws random numbers of its own in training")
     for name, one, two in parts(evaluated, trained):
         if differs(one, two):
-            said = f"in training the {name} differs by {percent(gap(one, two))}, dropout left out"
+            said = f"in training the {differ(name)} by {percent(gap(one, two))}, dropout left out"
             yield Symptom("dropout-alone", said, ("dropout", "mask-dropped", "scale"))
             return
 

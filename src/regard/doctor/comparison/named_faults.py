@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from regard.doctor.binding.outputs import arrays
 from regard.doctor.comparison.anatomy import Anatomy
 from regard.doctor.comparison.fixes import Spot
 from regard.doctor.comparison.mask_variants import MASKS
@@ -12,7 +13,7 @@ from regard.doctor.comparison.match import Match, Target, mistake
 from regard.doctor.comparison.reference_model import Model, Parts
 from regard.doctor.comparison.replacements import replacement
 from regard.doctor.comparison.rights import is_additive, right_scales
-from regard.doctor.comparison.scale_names import named_scale, scaled_rightly
+from regard.doctor.comparison.scale_names import named_scale, rescaled, scaled_rightly
 from regard.doctor.comparison.spots import find_spot
 from regard.doctor.comparison.variants import Variant
 from regard.doctor.examination import Examination
@@ -69,7 +70,7 @@ def _finding(
     return Finding(
         fault=variant.fault,
         tensor=place.tensor,
-        rule=f"{variant.rule} ({_shapes(anatomy.parts)})",
+        rule=f"{variant.rule} ({_shapes(anatomy.parts, answer)})",
         seen=f"{does}: these are the code's numbers to {found.error:.0e}; "
         f"the right ones differ by {found.right_error:.1g}",
         fix=replacement(exam, answer, variant, place),
@@ -97,13 +98,18 @@ def _said(variant: Variant, place: Spot) -> str:
     return variant.does
 
 
-def _shapes(parts: Parts) -> str:
+def _shapes(parts: Parts, answer: Answer) -> str:
+    """The probe's sizes, and the weights' shape as the code returns them, where it does."""
     batch, query_len = parts.raw_query.shape[:2]
-    heads = f", heads = {parts.num_heads}" if parts.num_heads > 1 else ""
-    key_len = parts.raw_key.shape[1]
-    return f"batch = {batch}, T_dec = {query_len}, T_enc = {key_len}{heads}; here weights are " + (
-        f"({batch}, {query_len}, {key_len})"
-    )
+    key_len, heads = parts.raw_key.shape[1], parts.num_heads
+    sizes = f"batch = {batch}, T_dec = {query_len}, T_enc = {key_len}"
+    sizes += f", heads = {heads}" if heads > 1 else ""
+    if answer.weights is None:
+        return sizes
+    longer = sorted(size for size in answer.weights.shape if size > 1)
+    shapes = [tuple(array.shape) for _, array in arrays(answer.raw)]
+    returned = [s for s in shapes if sorted(size for size in s if size > 1) == longer]
+    return f"{sizes}; here weights are {returned[0]}" if returned else sizes
 
 
 def _scale(
@@ -120,7 +126,10 @@ def _scale(
         return None
     right = rights[-1]
     width = anatomy.parts.head_dim
-    wanted = f"1/sqrt(d_k) = 1/sqrt({width}) = {right:.4g}" if right != 1.0 else "1"
+    by_width = abs(right - width**-0.5) <= 1e-6 * right
+    wanted = f"1/sqrt(d_k) = 1/sqrt({width}) = {right:.4g}" if by_width else f"{right:g}"
+    if not by_width and exam.scale is not None:
+        wanted += ", as stated"
     variant = Variant(
         "scale",
         f"scores are multiplied {said}",
@@ -131,7 +140,17 @@ def _scale(
     )
     made = _finding(exam, answer, anatomy, variant, found)
     line = made.place.code if made.place is not None else ""
-    return replace(made, fix=scaled_rightly(line, right, width, _named(line, width, answer)))
+    named = _named(line, width, answer)
+    fix = scaled_rightly(line, right, width, named) if by_width else rescaled(line, right)
+    return replace(made, fix=fix, checks=_felt(said))
+
+
+def _felt(said: str) -> tuple[str, ...]:
+    """The checks that a scale breaks which follows a length: they ask for other lengths."""
+    felt = ["sizes-may-coincide", "lengths-are-free", "cached-equals-uncached"]
+    if re.search(r"\bT_(?:enc|dec)\b", said):
+        return (*felt, "padding-changes-nothing")
+    return (*felt, "samples-independent") if re.search(r"\bbatch\b", said) else ()
 
 
 def used_transposed(

@@ -4,7 +4,7 @@
 import re
 from collections.abc import Callable
 
-from regard.doctor.comparison import fixes, rewrites
+from regard.doctor.comparison import fixes, rewrites, score_rewrites
 from regard.doctor.comparison.fixes import Spot
 from regard.doctor.comparison.helpers import axis_given, mask_names
 from regard.doctor.comparison.variants import Variant
@@ -91,6 +91,9 @@ def _rewritten(
         masks = mask_names(exam, answer, found)
         made = [rewrites.mask_filled(line, name, hides, torch) for name in masks]
         return next((one for one in made if one), None) or fixes.filled(line, torch)
+    if variant.fix == "W":
+        matrices = [name for name, array in exam.parameters().items() if array.ndim == 2]
+        return next(filter(None, (score_rewrites.turned(line, m) for m in matrices)), None)
     form = _FORMS.get(variant.fix)
     return None if form is None else form(line, exam.mask_role, torch)
 
@@ -105,6 +108,7 @@ _FORMS: dict[str, Callable[[str, str, bool], str | None]] = {
     "repeat-rows": lambda line, mask, torch: rewrites.laid_along(line, torch),
     "tanh": lambda line, mask, torch: rewrites.with_tanh(line, torch),
     "tanh-inside": lambda line, mask, torch: rewrites.tanh_inside(line),
+    "tanh-sum": lambda line, mask, torch: score_rewrites.tanh_of_sum(line),
     "no-outer-tanh": lambda line, mask, torch: fixes.unwrapped(line, "tanh"),
     "no-relu": lambda line, mask, torch: fixes.unwrapped(line, "relu"),
     "to-tanh": _to_tanh,

@@ -42,8 +42,6 @@ def scaled_rightly(line: str, right: float, width: int, query: str) -> str:
 
     `query` is what the line calls the array whose last axis is d_k, "" where it names none.
     """
-    if right == 1.0:
-        return "Leave the scores unscaled."
     if query:
         for module in ("math", "np", "torch"):
             root = rf"{module}\.sqrt\((?:[^()]|\([^()]*\))*\)"
@@ -64,3 +62,22 @@ def scaled_rightly(line: str, right: float, width: int, query: str) -> str:
     if assigned and query and "sqrt" not in line and "/" not in line:
         return f"{assigned[1]} = {assigned[2]} / {query}.shape[-1] ** 0.5"
     return f"Divide the scores by sqrt(d_k), here sqrt({width})."
+
+
+_FACTOR = re.compile(
+    r"\s*[*/]\s*(?:"
+    r"\(?(?:[A-Za-z_][\w.]*(?:\([^()]*\)|\[[^\[\]]*\])*|\d+)\s*\*\*\s*\(?-?\s*\d*\.\d+\)?\)?"
+    r"|(?:math|np|torch)\.sqrt\((?:[^()]|\([^()]*\))*\)"
+    r")\s*$"
+)
+
+
+def rescaled(line: str, right: float) -> str:
+    """The line with a number as its scale, or one line of advice."""
+    factor = "" if right == 1.0 else f" * {right:g}"
+    assigned = re.match(r"^(\w+\s*=\s*)(.+)$", line)
+    if assigned is not None and "#" not in line:
+        bare, count = _FACTOR.subn("", assigned[2], count=1)
+        if count or (factor and re.search(r"[@(]", bare) and not re.search(r"[*/+-]", bare)):
+            return f"{assigned[1]}{bare}{factor}"
+    return f"Multiply the scores by {right:g} alone." if factor else "Leave the scores unscaled."

@@ -17,7 +17,8 @@ def to_json(report: Report) -> dict[str, Any]:
       (the names of those that show it) and `test` (a test function, "" if there is none)
     - `checks`: each with `name`, `claim`, `outcome` (passed; failed; failed, as expected; not
       checked) and `reason`
-    - `test_file`: the text of the regression tests
+    - `test_file`: the text of the regression tests; `file`: where the examined code is
+      defined ("" if it was not examined)
     """
     return asdict(report) | {
         "status": report.status,
@@ -31,7 +32,7 @@ def from_json(told: dict[str, Any]) -> Report:
         **{
             **{
                 name: told[name]
-                for name in ("subject", "question", "seconds", "sizes", "test_file")
+                for name in ("subject", "question", "seconds", "sizes", "test_file", "file")
             },
             "assumed": tuple(told["assumed"]),
             "notes": tuple(told["notes"]),
