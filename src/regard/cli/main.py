@@ -12,12 +12,14 @@ import typer
 
 from regard import __version__
 from regard.cli.align import align
+from regard.cli.bottleneck import bottleneck
 from regard.cli.command import Command
 from regard.cli.doctor import doctor
 from regard.cli.evaluate import evaluate
 from regard.cli.explain import explain
 from regard.cli.kernels import kernels
 from regard.cli.predict import predict
+from regard.cli.scaling import scaling
 from regard.cli.train import train
 
 HELP = """Attention that can be built, run, used and trusted.
@@ -73,7 +75,7 @@ def _options(
     pass
 
 
-for command in (train, predict, evaluate, align, explain, kernels, doctor):
+for command in (train, predict, evaluate, align, explain, bottleneck, scaling, kernels, doctor):
     app.command(cls=Command, help=_help(command))(command)
 
 
