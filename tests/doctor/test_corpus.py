@@ -18,12 +18,12 @@ def third(folder: str) -> set[str]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("folder", "only", "without_a_test"),
-    [("cases", third("cases"), []), ("second_cases", frozenset(), [])],
+    ("folder", "only"),
+    [("cases", third("cases")), ("second_cases", frozenset())],
     ids=["cases", "second_cases"],
 )
 def test_faults_are_found_and_rightly_named_and_sound_code_raises_no_alarm(
-    folder: str, only: set[str], without_a_test: list[str]
+    folder: str, only: set[str]
 ) -> None:
     """In one test, because the cases take minutes: 95 % found, 90 % named by class and tensor."""
     broken, correct = measure(HERE / folder, only=only)
@@ -32,5 +32,4 @@ def test_faults_are_found_and_rightly_named_and_sound_code_raises_no_alarm(
     assert sum(case.right_class and case.right_tensor for case in broken) >= 0.9 * len(broken)
     assert [case.known["id"] for case in correct if case.report.status] == []
     # what is written fails on the broken code and passes on the fixed
-    wrong = [case.known["id"] for case in broken if case.detected and not case.tests_hold]
-    assert wrong == without_a_test
+    assert [case.known["id"] for case in broken if case.detected and not case.tests_hold] == []
