@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from regard import layers
+from regard import layers, plots
 from regard.recording import Trace, record
 from tests.recording.test_record import numbers, translator
 
@@ -57,6 +57,14 @@ def test_weights_that_are_there_already_make_a_trace():
         assert trace["own"].weights.shape == (1, 1, 3, 4)
     with pytest.raises(ValueError, match=r"weights \(4,\)"):
         Trace.of_weights("own", torch.ones(4))
+
+
+@pytest.mark.usefixtures("as_a_user")
+def test_what_is_no_tensor_or_no_trace_is_refused(tmp_path):
+    with pytest.raises(TypeError, match=r"weights is a list. .* torch.as_tensor\(weights\)"):
+        Trace.of_weights("own", [[1.0]])
+    with pytest.raises(TypeError, match=r"trace is a Tensor. It must be a Trace"):
+        plots.page(torch.ones(2, 2), tmp_path / "a.html")
 
 
 def test_a_file_gives_back_everything(tmp_path):

@@ -49,8 +49,14 @@ class Trace:
             query_tokens, key_tokens: a list for each example.
 
         Raises:
+            TypeError: weights that are no tensor.
             ValueError: weights of another shape, or labels that are more than the positions.
         """
+        if not isinstance(weights, Tensor):
+            raise TypeError(
+                f"Trace.of_weights: weights is a {type(weights).__name__}. It must be a torch "
+                "tensor. Write torch.as_tensor(weights)."
+            )
         if weights.dim() not in (2, 3, 4):
             raise ValueError(
                 f"Trace.of_weights: weights {shape_text(weights.shape)}. They are (query, key), "

@@ -30,7 +30,7 @@ def page(trace: Trace, path: str | os.PathLike[str], *, title: str | None = None
     Raises:
         ValueError: there are no weights, they are not in 0..1, tokens do not fit them, or the path
             is none that an HTML file can have.
-        TypeError: a token is no string.
+        TypeError: ``trace`` is no trace, or a token no string.
 
     >>> import tempfile, torch
     >>> weights = torch.tensor([[0.25, 0.75], [0.5, 0.5]])
@@ -39,6 +39,11 @@ def page(trace: Trace, path: str | os.PathLike[str], *, title: str | None = None
     ...     page(trace, Path(folder) / "weights.html", title="ca")
     """
     caller = "plots.page"
+    if not isinstance(trace, Trace):
+        raise TypeError(
+            f"{caller}: trace is a {type(trace).__name__}. It must be a Trace. Write "
+            "Trace.of_weights(name, weights) around weights that are there already."
+        )
     path = Path(path)
     check_page_path(path, caller)
     sites = shown(trace, caller)
