@@ -450,6 +450,7 @@ def test_one_pair_is_enough_where_dev_is_given(tmp_path):
     assert run("train", tmp_path / "one.tsv", *arguments).status == 0
 
 
+@pytest.mark.slow
 def test_a_pair_of_500_letters_can_be_trained_on(tmp_path):
     (tmp_path / "long.tsv").write_bytes(b"a" * 500 + b"\t" + b"A " * 500 + b"\n")
     arguments = ("--dev", tmp_path / "long.tsv", "--to", tmp_path / "m", "--epochs", 1, *TINY)

@@ -133,6 +133,7 @@ def test_frozen_scores_stay_as_they_were_drawn(files, tmp_path):
     }
 
 
+@pytest.mark.slow
 def test_explain_says_that_it_is_for_recurrent_models(files, tmp_path):
     trained = run("train", *files, "--to", tmp_path / "m", "--epochs", 1, *TINY)
     assert trained.status == 0, trained.err
