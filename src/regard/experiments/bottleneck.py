@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from regard.experiments.cells import Cell, Settings, Table, Tell, measure_all
+from regard.experiments.choices import check_compared, check_seeds
 from regard.experiments.copying import MODELS, NUM_SYMBOLS, measure_copying
 from regard.experiments.known_alignment import TASKS
 from regard.experiments.tables import around, grouped, mean, with_interval, write
@@ -63,17 +64,8 @@ class Bottleneck:
     def __post_init__(self) -> None:
         if self.task not in TASKS:
             raise ValueError(f"task={self.task!r} is unknown. Choose one of: {', '.join(TASKS)}.")
-        if (
-            not self.lengths
-            or len(set(self.lengths)) < len(self.lengths)
-            or any(length not in LENGTHS for length in self.lengths)
-        ):
-            raise ValueError(
-                f"lengths={','.join(map(str, self.lengths))} cannot be compared. Give whole "
-                f"numbers from {LENGTHS[0]} to {LENGTHS[-1]}, each once."
-            )
-        if not 1 <= self.seeds <= 100:
-            raise ValueError(f"seeds={self.seeds}. Give a whole number from 1 to 100.")
+        check_compared("lengths", self.lengths, LENGTHS)
+        check_seeds(self.seeds)
 
     @property
     def stem(self) -> str:

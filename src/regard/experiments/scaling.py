@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from regard.experiments.cells import Cell, Settings, Table, Tell, measure_all
+from regard.experiments.choices import check_compared, check_seeds
 from regard.experiments.recalling import AtStart, measure_recall
 from regard.experiments.tables import around, grouped, mean, with_interval, write
 
@@ -54,17 +55,8 @@ class Scaling:
     budget: Budget = FULL
 
     def __post_init__(self) -> None:
-        if (
-            not self.key_dims
-            or len(set(self.key_dims)) < len(self.key_dims)
-            or any(key_dim not in DIMS for key_dim in self.key_dims)
-        ):
-            raise ValueError(
-                f"key_dims={','.join(map(str, self.key_dims))} cannot be compared. Give whole "
-                f"numbers from {DIMS[0]} to {DIMS[-1]}, each once."
-            )
-        if not 1 <= self.seeds <= 100:
-            raise ValueError(f"seeds={self.seeds}. Give a whole number from 1 to 100.")
+        check_compared("key_dims", self.key_dims, DIMS)
+        check_seeds(self.seeds)
 
     def cells(self) -> dict[str, Settings]:
         """Settings of each training, by its name."""
