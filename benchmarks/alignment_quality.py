@@ -11,18 +11,22 @@ target is given, and each phoneme linked to the letter it weighs most.
 """
 
 import argparse
-import random
 import sqlite3
 from pathlib import Path
 
+import numpy as np
+
+from regard.experiments.known_alignment import known_alignment
 from regard.models import Translator
 from regard.text import load_dataset
 from regard.training.alignment_error import (
     KnownAlignment,
-    alignment_error_rate,
     diagonal,
+    error_rate,
+    link_counts,
     links,
 )
+from regard.training.bootstrap import Estimate, bootstrap
 
 _TABLE = """
 b=B d=D f=F ɡ=G h=HH k=K l=L m=M n=N ŋ=NG p=P ɹ=R s=S ʃ=SH t=T θ=TH v=V w=W j=Y z=Z ʒ=ZH ð=DH
@@ -33,7 +37,7 @@ ARPABET = dict(pair.split("=") for pair in _TABLE.split())
 SILENT = "_"
 
 
-def known_alignment(chunks: str) -> tuple[str, list[str], KnownAlignment]:
+def silver_alignment(chunks: str) -> tuple[str, list[str], KnownAlignment]:
     """``"t|h}θ r}ɹ"``: the word, its phonemes, and which belongs to which."""
     word, phonemes, sure, possible = "", [], set(), set()
     for chunk in chunks.split():
@@ -59,32 +63,21 @@ def silver(lexicon: Path, test: Path) -> list[tuple[str, str, KnownAlignment]]:
     with sqlite3.connect(lexicon) as database:
         for word, chunks in database.execute("SELECT word, alignment FROM g2p_alignments"):
             if word in words and "}" in chunks:
-                spelled, phonemes, known = known_alignment(chunks)
+                spelled, phonemes, known = silver_alignment(chunks)
                 if spelled == word and (word, " ".join(phonemes)) in right:
                     found.append((word, " ".join(phonemes), known))
     return found
 
 
 def exact(task: str) -> list[tuple[str, str, KnownAlignment]]:
-    found = []
-    for pair in load_dataset(task, length=10, num_pairs=2000).test[:500]:
-        length = len(pair.source.split())
-        places = {(t, length - 1 - t if task == "reverse" else t) for t in range(length)}
-        found.append((pair.source, pair.target, KnownAlignment(places, places)))
-    return found
+    pairs = load_dataset(task, length=10, num_pairs=2000).test[:500]
+    return [(*pair, known_alignment(task, pair.source.split())) for pair in pairs]
 
 
-def interval(
-    found: list, known: list[KnownAlignment], resamples: int = 1000
-) -> tuple[float, float]:
-    """Of 95 %, by drawing pairs anew."""
-    draw = random.Random(1)
-    rates = []
-    for _ in range(resamples):
-        chosen = draw.choices(range(len(known)), k=len(known))
-        rates.append(alignment_error_rate([found[i] for i in chosen], [known[i] for i in chosen]))
-    rates.sort()
-    return rates[int(0.025 * resamples)], rates[int(0.975 * resamples)]
+def rate_and_interval(found: list, known: list[KnownAlignment]) -> Estimate:
+    """The alignment error rate, with the interval over pairs."""
+    counts = [link_counts(one, right) for one, right in zip(found, known, strict=True)]
+    return bootstrap(np.array(counts, dtype=float), error_rate)
 
 
 def main() -> None:
@@ -101,9 +94,8 @@ def main() -> None:
     print(f"{len(pairs)} pairs with known alignments")
 
     def say(name: str, found: list) -> None:
-        low, high = interval(found, known)
-        rate = alignment_error_rate(found, known)
-        print(f"{name:40} AER {rate:6.1%}  [{low:.1%}, {high:.1%}]")
+        rate = rate_and_interval(found, known)
+        print(f"{name:40} AER {rate.value:6.1%}  [{rate.low:.1%}, {rate.high:.1%}]")
 
     translator = Translator.from_pretrained(asked.models[0])
     cut = [(translator.source.tokenizer.tokenize(s), translator.target.tokenizer.tokenize(t))

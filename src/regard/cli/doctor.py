@@ -1,7 +1,6 @@
 """``regard doctor``: what is wrong in an attention implementation, and how to put it right."""
 
 import json
-import os
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated, Any
@@ -10,6 +9,7 @@ import typer
 from rich.console import Console
 
 from regard.cli.command import Command, as_typed
+from regard.core.files import write_atomically
 from regard.doctor.diagnose import diagnose
 from regard.doctor.findings import Report
 from regard.doctor.load import split_target
@@ -116,7 +116,7 @@ def doctor(
         Console().print(rendered(report), highlight=False, soft_wrap=False)
     if write_tests is not None:
         if report.test_file:
-            _write(write_tests, placed(report.test_file, write_tests))
+            write_atomically(write_tests, placed(report.test_file, write_tests).encode())
             typer.echo(f"tests written to {write_tests}", err=True)
         else:
             typer.echo(f"no test to write, so there is no {write_tests}", err=True)
@@ -185,13 +185,3 @@ def _refuse_source(path: Path, source: str | Path) -> None:
             f"--write-tests {str(path)!r} is the examined code, which it would overwrite. "
             "Give another name."
         )
-
-
-def _write(path: Path, text: str) -> None:
-    """Whole or not at all."""
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        beside.write_text(text, encoding="utf-8")
-        beside.replace(path)
-    finally:
-        beside.unlink(missing_ok=True)

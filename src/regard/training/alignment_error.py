@@ -1,6 +1,6 @@
 """How far an alignment is from a known one: the alignment error rate."""
 
-from collections.abc import Iterable, Set
+from collections.abc import Iterable, Sequence, Set
 from typing import NamedTuple, TypeAlias
 
 from jaxtyping import Float
@@ -15,6 +15,15 @@ class KnownAlignment(NamedTuple):
 
     sure: Links
     possible: Links
+
+
+class LinkCounts(NamedTuple):
+    """What the error rate is made of; those of a corpus are sums."""
+
+    in_sure: int
+    in_possible: int
+    found: int
+    sure: int
 
 
 def links(weights: Float[Tensor, "target_len source_len"]) -> Links:
@@ -57,7 +66,7 @@ def alignment_error_rate(found: Iterable[Links], known: Iterable[KnownAlignment]
     >>> alignment_error_rate([{(0, 0), (1, 0)}], [known])
     0.33333333333333337
     """
-    in_sure = in_possible = num_found = num_sure = 0
+    total = LinkCounts(0, 0, 0, 0)
     found, known = list(found), list(known)
     if len(found) != len(known):
         raise ValueError(
@@ -70,13 +79,24 @@ def alignment_error_rate(found: Iterable[Links], known: Iterable[KnownAlignment]
                 f"alignment_error_rate: known[{place}] has sure links that are not among its "
                 "possible ones. What must be there may be there. Add them to possible."
             )
-        in_sure += len(links_found & right.sure)
-        in_possible += len(links_found & right.possible)
-        num_found += len(links_found)
-        num_sure += len(right.sure)
-    if num_found + num_sure == 0:
+        counts = link_counts(links_found, right)
+        total = LinkCounts(*(one + other for one, other in zip(total, counts, strict=True)))
+    if total.found + total.sure == 0:
         raise ValueError(
             "alignment_error_rate: no links were found and none are sure. The rate is a share of "
             "links. Give at least one alignment with links."
         )
-    return 1.0 - (in_sure + in_possible) / (num_found + num_sure)
+    return error_rate(total)
+
+
+def link_counts(found: Links, known: KnownAlignment) -> LinkCounts:
+    """What one alignment adds to a corpus's counts."""
+    return LinkCounts(
+        len(found & known.sure), len(found & known.possible), len(found), len(known.sure)
+    )
+
+
+def error_rate(counts: Sequence[int | float]) -> float:
+    """The alignment error rate of summed :class:`LinkCounts`."""
+    in_sure, in_possible, found, sure = counts
+    return 1.0 - (in_sure + in_possible) / (found + sure)
