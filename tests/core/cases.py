@@ -32,6 +32,7 @@ DIFFERENT = Sizes()
 Build = Callable[[Sizes, int | None], Score]
 SCORES: dict[str, Build] = {
     "dot": lambda s, h: scores.Dot(),
+    "uniform": lambda s, h: scores.Uniform(query_dim=s.query_dim, key_dim=s.key_dim),
     "scaled_dot": lambda s, h: scores.ScaledDot(),
     "scaled_dot with a scale": lambda s, h: scores.ScaledDot(scale=0.3),
     "general": lambda s, h: scores.Bilinear(query_dim=s.query_dim, key_dim=s.key_dim, num_heads=h),

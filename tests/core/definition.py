@@ -49,6 +49,8 @@ def _scores(score: scores.Score, query: Tensor, key: Tensor, own: dict[str, Tens
         case scores.ScaledDot(scale=scale):
             scale = query.shape[-1] ** -0.5 if scale is None else scale
             return torch.einsum("...qd,...kd->...qk", query, key) * scale
+        case scores.Uniform():
+            return query.new_zeros(*query.shape[:-1], key.shape[-2])
         case scores.Dot():
             return torch.einsum("...qd,...kd->...qk", query, key)
         case scores.Bilinear():
