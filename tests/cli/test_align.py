@@ -10,7 +10,7 @@ import pytest
 import torch
 from PIL import Image
 
-from regard.models import Translator
+from regard.models import Side, Translator
 from tests.cli.command import error_of, run
 
 
@@ -170,3 +170,24 @@ def test_a_character_without_a_font_is_one_note(model, tmp_path):
     assert unknown.startswith("note: source tokens unknown")
     assert re.match(r"note: .*no installed font has .*drawn as boxes", font)
     assert (tmp_path / "a.png").exists()
+
+
+def test_words_of_a_model_without_pieces_are_refused(model):
+    assert error_of(run("align", model, "abé", "--words")) == (
+        "align: --words with a model that reads no pieces of words (source characters, target "
+        "whitespace). Leave it out."
+    )
+
+
+def test_words_sum_over_their_pieces_and_average_over_those_that_look(tmp_path):
+    torch.manual_seed(1)
+    side = Side.build("bpe", ["save save save the the file filed"])
+    Translator.fresh(side, side, hidden_dim=8, embed_dim=6).save_pretrained(tmp_path)
+    pieces = numbers(tmp_path, "save fed", "the led")
+    words = numbers(tmp_path, "save fed", "the led", "--words")
+    assert pieces["source"][0] == "▁save"
+    assert len(pieces["source"]) > 2
+    assert (words["source"], words["target"]) == (["save", "fed"], ["the", "led"])
+    of_the, *of_led = (torch.tensor([row[0], sum(row[1:])]) for row in pieces["weights"])
+    expected = torch.stack([of_the, torch.stack(of_led).mean(0)])
+    torch.testing.assert_close(torch.tensor(words["weights"]), expected)

@@ -630,3 +630,35 @@ def test_a_damaged_checkpoint_is_one_error(files, tmp_path):
     (tmp_path / "training.safetensors").write_bytes(b"junk")
     error = error_of(run("train", *files, "--to", tmp_path, "--epochs", 1, "--resume"))
     assert re.search(r"damaged or no checkpoint: .*Start again with --overwrite in place of", error)
+
+
+def test_words_are_cut_into_pieces_and_few_symbols_are_not(asked, data, tmp_path):
+    words = [f"word{n} word{n + 1}" for n in range(1200)]
+    lines = [f"{text}\tA B\n" for text in words]
+    (tmp_path / "words.tsv").write_text("".join(lines), encoding="utf-8")
+    given = asked("--num-pieces", 40, data=(tmp_path / "words.tsv",))
+    assert given.config.source_vocab_size == 40 + 4
+    assert given.config.target_vocab_size == 2 + 4
+    assert given.config.window == 1
+
+
+def test_pieces_are_learned_where_they_are_asked_for(files, tmp_path):
+    to = tmp_path / "model"
+    ran = run("train", *files, "--to", to, "--epochs", 1, "--source-tokens", "bpe")
+    assert ran.status == 0, ran.err
+    saved = json.loads((to / "tokenizer.json").read_text(encoding="utf-8"))
+    assert (saved["source"]["tokenizer"], saved["target"]["tokenizer"]) == ("bpe", "whitespace")
+    assert run("predict", to, stdin=b"abc\n").status == 0
+    assert run("align", to, "abcd", "AH B", "--words").out.split()[0] == "abcd"
+
+
+def test_pieces_without_a_side_that_has_them_are_refused(files, tmp_path):
+    ran = run("train", *files, "--to", tmp_path / "model", "--num-pieces", 50)
+    assert error_of(ran).startswith("--num-pieces 50 where neither side is cut into pieces")
+
+
+def test_too_few_pieces_are_refused_as_typed(files, tmp_path):
+    bpe = ("--source-tokens", "bpe", "--num-pieces", 2)
+    ran = run("train", *files, "--to", tmp_path / "model", *bpe)
+    assert error_of(ran).startswith("--num-pieces 2, and the texts have 6 different characters.")
+    assert not (tmp_path / "model").exists()

@@ -52,6 +52,28 @@ def test_a_saved_model_comes_back_with_the_same_predictions(tmp_path, choices):
     assert [p.log_prob for p in before] == [p.log_prob for p in after]
 
 
+def test_pieces_of_words_come_back_with_the_model(tmp_path):
+    torch.manual_seed(0)
+    texts = ["save the file", "save the files", "the saved file"]
+    source, target = (Side.build("bpe", texts, num_pieces=size) for size in (15, 20))
+    assert [len(side.vocabulary) for side in (source, target)] == [15 + 4, 20 + 4]
+    translator = Translator.fresh(source, target, hidden_dim=8, embed_dim=6)
+    translator.save_pretrained(tmp_path)
+    again = Translator.from_pretrained(tmp_path)
+    assert (again.source.encode("fed 漢"), again.target.encode("fed 漢")) == (
+        source.encode("fed 漢"),
+        target.encode("fed 漢"),
+    )
+    assert source.encode("fed 漢").count(source.vocabulary.UNKNOWN) == 1
+    before, after = (predict(t, ["the file", "漢", ""]) for t in (translator, again))
+    assert [p.target for p in before] == [p.target for p in after]
+
+
+def test_other_tokenizers_learn_no_pieces():
+    with pytest.raises(ValueError, match=r"num_pieces=9 with characters\. Only bpe learns pieces"):
+        Side.build("characters", ["a"], num_pieces=9)
+
+
 def test_the_folder_holds_three_files_and_no_pickle(folder):
     names = sorted(path.name for path in folder.iterdir())
     assert names == ["config.json", "model.safetensors", "tokenizer.json"]

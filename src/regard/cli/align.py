@@ -24,6 +24,14 @@ def align(
             "keyboard, without a network."
         ),
     ] = None,
+    words: Annotated[
+        bool,
+        typer.Option(
+            "--words",
+            help="Where the model reads pieces of words (bpe), show words: sums over the pieces "
+            "looked at, averages over those that look.",
+        ),
+    ] = False,
     as_json: Annotated[
         bool,
         typer.Option("--json", help="One JSON object: source and target tokens, weights."),
@@ -39,9 +47,12 @@ def align(
       regard align g2p attention "AH T EH N SH AH N" --png attention.png
 
       regard align g2p attention --html attention.html
+
+      regard align en-fr "Save the file" --words
     """
     import json
 
+    import torch
     from rich.console import Console
 
     from regard import plots
@@ -51,6 +62,7 @@ def align(
     from regard.plots.page import check_page_path
     from regard.recording import Trace
     from regard.search import predict
+    from regard.text.bpe import SPACE
 
     if png is not None:
         check_path(png, "--png")
@@ -76,6 +88,21 @@ def align(
         unknown.tell()
     source_tokens = translator.source.tokenizer.tokenize(source)
     target_tokens = translator.target.tokenizer.tokenize(target)
+    if words:
+        marks = [
+            SPACE if side.tokenizer.name == "bpe" else None
+            for side in (translator.source, translator.target)
+        ]
+        if marks == [None, None]:
+            raise ValueError(
+                "align: --words with a model that reads no pieces of words (source "
+                f"{translator.source.tokenizer.name}, target {translator.target.tokenizer.name}). "
+                "Leave it out."
+            )
+        merged, source_tokens, target_tokens = plots.merge_subwords(
+            weights, source_tokens, target_tokens, source_mark=marks[0], target_mark=marks[1]
+        )
+        weights = torch.from_numpy(merged).float()
     if png is not None:
         plots.save(plots.alignment(weights, source_tokens, target_tokens), png)
     if html is not None:

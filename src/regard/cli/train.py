@@ -1,7 +1,6 @@
 """``regard train``: from pairs of strings to a model's folder."""
 
 import json
-import os
 from pathlib import Path
 from typing import Annotated
 
@@ -205,10 +204,21 @@ def train(
     ] = False,
     # ---- data
     source_tokens: Annotated[
-        str | None, typer.Option(help="characters or whitespace. Default: guessed from the data.")
+        str | None,
+        typer.Option(
+            help="characters, whitespace, or bpe (learned pieces of words, for sentences). "
+            "Default: guessed from the data."
+        ),
     ] = None,
     target_tokens: Annotated[
-        str | None, typer.Option(help="characters or whitespace. Default: guessed from the data.")
+        str | None,
+        typer.Option(
+            help="characters, whitespace, or bpe (learned pieces of words, for sentences). "
+            "Default: guessed from the data."
+        ),
+    ] = None,
+    num_pieces: Annotated[
+        int | None, typer.Option(help="Pieces that bpe learns, of each side. Default: 4000.")
     ] = None,
     length: Annotated[
         int | None, typer.Option(help="Sequence length of copy, reverse and sort. Default: 10.")
@@ -246,6 +256,7 @@ def train(
 
     from regard.cli import data as cli_data
     from regard.cli.progress import TrainingDisplay
+    from regard.cli.training_folder import check_folder
     from regard.kernels import Workers
     from regard.models import Side, Translator
     from regard.training import TrainingOptions, evaluate
@@ -268,7 +279,7 @@ def train(
             "--bf16: this processor has no bfloat16 instructions (AMX or AVX-512 BF16), so it "
             "would only be slower. Leave it out."
         )
-    _check_folder(to, resume, overwrite)
+    check_folder(to, resume, overwrite)
     pairs = cli_data.load(
         data,
         dev=dev,
@@ -302,10 +313,23 @@ def train(
         "max_len": max_len,
         "dropout": (0.3 if len(pairs.train) < 10_000 else 0.1) if dropout is None else dropout,
     }
+    if num_pieces is not None and "bpe" not in (pairs.source_tokens, pairs.target_tokens):
+        raise ValueError(
+            f"--num-pieces {num_pieces} where neither side is cut into pieces (source "
+            f"{pairs.source_tokens}, target {pairs.target_tokens}). Leave it out, or choose "
+            "--source-tokens bpe or --target-tokens bpe."
+        )
     torch.manual_seed(seed)
+    source, target = (
+        Side.build(tokens, texts, num_pieces=num_pieces if tokens == "bpe" else None)
+        for tokens, texts in (
+            (pairs.source_tokens, [pair.source for pair in pairs.train]),
+            (pairs.target_tokens, [pair.target for pair in pairs.train]),
+        )
+    )
     translator = Translator.fresh(
-        Side.build(pairs.source_tokens, (pair.source for pair in pairs.train)),
-        Side.build(pairs.target_tokens, (pair.target for pair in pairs.train)),
+        source,
+        target,
         model=model,
         **{name: given for name, given in choices.items() if given is not None},
     )
@@ -349,34 +373,6 @@ def _has_bf16() -> bool:
         return torch.cuda.is_bf16_supported()
     known = torch.cpu.get_capabilities()
     return bool(known.get("amx_bf16") or known.get("avx512_bf16") or known.get("bf16"))
-
-
-def _check_folder(to: Path, resume: bool, overwrite: bool) -> None:
-    from regard.training.checkpoint import check_there, path_in
-
-    if resume and overwrite:
-        raise ValueError(
-            "--resume and --overwrite: one goes on with what is in MODEL_DIR, the other starts "
-            "again. Choose one."
-        )
-    existing = next(path for path in (to, *to.absolute().parents) if path.exists())
-    if not existing.is_dir():
-        raise ValueError(f"--to {to}: {existing} is a file, not a folder. Choose another --to.")
-    if not os.access(existing, os.W_OK | os.X_OK):
-        raise ValueError(f"--to {to}: nothing can be written to {existing}. Choose another --to.")
-    if resume:
-        check_there(path_in(to))
-    if resume or overwrite:
-        return
-    if path_in(to).exists():
-        raise ValueError(
-            f"--to {to} holds an interrupted training. Go on with --resume, or start again with "
-            "--overwrite, or choose another --to."
-        )
-    if (to / "model.safetensors").exists():
-        raise ValueError(
-            f"--to {to} already holds a model. Replace it with --overwrite, or choose another --to."
-        )
 
 
 def _told(result: dict[str, object]) -> str:

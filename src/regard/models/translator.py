@@ -17,7 +17,7 @@ from regard.models.config import Seq2SeqConfig
 from regard.models.families import config_from_json, make_config
 from regard.models.seq2seq import Seq2Seq
 from regard.models.transformer_config import TransformerConfig
-from regard.text import Tokenizer, Vocabulary, tokenizer
+from regard.text import BpeTokenizer, Tokenizer, Vocabulary, tokenizer
 
 _Config: TypeAlias = Seq2SeqConfig | TransformerConfig
 
@@ -29,10 +29,51 @@ class Side(NamedTuple):
     vocabulary: Vocabulary
 
     @classmethod
-    def build(cls, tokenizer_name: str, texts: Iterable[str]) -> Side:
-        """The side whose vocabulary is every token of the texts."""
+    def build(
+        cls, tokenizer_name: str, texts: Iterable[str], *, num_pieces: int | None = None
+    ) -> Side:
+        """The side whose vocabulary is every token of the texts; with ``"bpe"`` every piece.
+
+        Args:
+            tokenizer_name: one of :data:`regard.text.TOKENIZERS`.
+            texts: the texts to learn from.
+            num_pieces: of ``"bpe"``; None for 4000.
+
+        Raises:
+            ValueError: an unknown name, or a number of pieces that cannot be or has no use.
+        """
+        if tokenizer_name == BpeTokenizer.name:
+            chosen = {} if num_pieces is None else {"num_pieces": num_pieces}
+            learned = BpeTokenizer.learn(texts, **chosen)
+            return cls(learned, Vocabulary(learned.pieces))
+        if num_pieces is not None:
+            raise ValueError(
+                f"num_pieces={num_pieces} with {tokenizer_name}. Only bpe learns pieces. Leave it "
+                "out, or choose bpe."
+            )
         cutter = tokenizer(tokenizer_name)
         return cls(cutter, Vocabulary.build(cutter.tokenize(text) for text in texts))
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data that :meth:`from_json` reads again."""
+        told = {"tokenizer": self.tokenizer.name, "vocabulary": self.vocabulary.to_json()}
+        if isinstance(self.tokenizer, BpeTokenizer):
+            told |= self.tokenizer.to_json()
+        return told
+
+    @classmethod
+    def from_json(cls, data: object) -> Side:
+        """The side that :meth:`to_json` told of.
+
+        Raises:
+            ValueError: anything else.
+        """
+        match data:
+            case {"tokenizer": BpeTokenizer.name, "vocabulary": vocabulary}:
+                return cls(BpeTokenizer.from_json(data), Vocabulary.from_json(vocabulary))
+            case {"tokenizer": str(name), "vocabulary": vocabulary}:
+                return cls(tokenizer(name), Vocabulary.from_json(vocabulary))
+        raise ValueError("a side is a dict with tokenizer, a name, and vocabulary.")
 
     def encode(self, text: str) -> list[int]:
         """Ids of a string's tokens."""
@@ -121,7 +162,7 @@ class Translator:
             path,
             config=self.network.config.to_json(),
             tokenizers={
-                name: {"tokenizer": side.tokenizer.name, "vocabulary": side.vocabulary.to_json()}
+                name: side.to_json()
                 for name, side in (("source", self.source), ("target", self.target))
             },
             weights=self.network.state_dict(),
@@ -163,10 +204,10 @@ class _NothingDrawn(TorchFunctionMode):
 
 
 def _side(tokenizers: dict[str, object], name: str) -> Side:
-    match tokenizers.get(name):
-        case {"tokenizer": str(tokenizer_name), "vocabulary": vocabulary}:
-            return Side(tokenizer(tokenizer_name), Vocabulary.from_json(vocabulary))
-    raise ValueError(f"tokenizer.json says nothing usable about the {name}.")
+    try:
+        return Side.from_json(tokenizers.get(name))
+    except ValueError as error:
+        raise ValueError(f"tokenizer.json says nothing usable about the {name}: {error}") from None
 
 
 def _check_sizes(config: _Config, source: Side, target: Side) -> None:

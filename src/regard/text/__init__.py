@@ -13,6 +13,7 @@ __all__ = [
     "TOKENIZERS",
     "Batch",
     "BatchLoader",
+    "BpeTokenizer",
     "CharacterTokenizer",
     "Dataset",
     "Pair",
@@ -33,6 +34,7 @@ __all__ = [
 
 if TYPE_CHECKING:
     from regard.text.batches import Batch, BatchLoader, collate, make_batches
+    from regard.text.bpe import BpeTokenizer
     from regard.text.datasets import DATASETS, Dataset, load_dataset
     from regard.text.pairs import Pair, Pairs, PairsFileError, read_pairs, references
     from regard.text.splits import split_by_source
@@ -50,6 +52,7 @@ else:
         __name__,
         submod_attrs={
             "batches": ["Batch", "BatchLoader", "collate", "make_batches"],
+            "bpe": ["BpeTokenizer"],
             "datasets": ["DATASETS", "Dataset", "load_dataset"],
             "pairs": ["Pair", "Pairs", "PairsFileError", "read_pairs", "references"],
             "splits": ["split_by_source"],

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable
 
+from regard.text.bpe import BpeTokenizer
+
 
 class CharacterTokenizer:
     """Every Unicode code point is a token, as it is given.
@@ -44,35 +46,47 @@ class WhitespaceTokenizer:
         return " ".join(tokens)
 
 
-Tokenizer = CharacterTokenizer | WhitespaceTokenizer
+Tokenizer = CharacterTokenizer | WhitespaceTokenizer | BpeTokenizer
 
-TOKENIZERS: dict[str, Tokenizer] = {
-    "characters": CharacterTokenizer(),
-    "whitespace": WhitespaceTokenizer(),
+_FIXED: dict[str, Tokenizer] = {
+    cutter.name: cutter for cutter in (CharacterTokenizer(), WhitespaceTokenizer())
 }
+TOKENIZERS = (*_FIXED, BpeTokenizer.name)
+"""Their names."""
+
+MOST_SYMBOLS = 1000
+"""No alphabet, set of phonemes or tags has more different tokens. A language has more words."""
 
 
 def tokenizer(name: str) -> Tokenizer:
-    """Give the tokenizer of this name.
+    """Give the tokenizer of this name. (``bpe`` is learned: :meth:`BpeTokenizer.learn`.)
 
     >>> tokenizer("characters").tokenize("abc")
     ['a', 'b', 'c']
     """
-    if name not in TOKENIZERS:
+    if name not in _FIXED:
         raise ValueError(
-            f"tokenizer: there is none named {name!r}. Choose one of {', '.join(TOKENIZERS)}."
+            f"tokenizer: there is none named {name!r}. Choose one of {', '.join(_FIXED)}."
         )
-    return TOKENIZERS[name]
+    return _FIXED[name]
 
 
 def guess_tokenizer(texts: Iterable[str]) -> str:
-    """Name the tokenizer that texts look made for: `whitespace` where most have white space inside.
+    """Name the tokenizer that texts look made for.
+
+    Where most have no white space inside, `characters`; where most have, `whitespace`, but `bpe`
+    where they are words: more than 1,000 different tokens.
 
     >>> guess_tokenizer(["AE B IY", "AH"]), guess_tokenizer(["AE B IY", "K AE T"])
     ('characters', 'whitespace')
     """
     num_texts = num_spaced = 0
+    tokens: set[str] = set()
     for text in texts:
+        parts = text.split()
         num_texts += 1
-        num_spaced += len(text.split(maxsplit=1)) > 1
-    return "whitespace" if 2 * num_spaced > num_texts else "characters"
+        num_spaced += len(parts) > 1
+        tokens.update(parts)
+    if 2 * num_spaced <= num_texts:
+        return "characters"
+    return "whitespace" if len(tokens) <= MOST_SYMBOLS else "bpe"

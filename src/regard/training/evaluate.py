@@ -75,10 +75,12 @@ def _tokens(
     translator: Translator, predictions: Sequence[Prediction], by_source: dict[str, list[str]]
 ) -> tuple[list[list[str]], list[list[list[str]]]]:
     tokenize = translator.target.tokenizer.tokenize
-    return (
-        [prediction.target_tokens for prediction in predictions],
-        [[tokenize(target) for target in by_source[p.source]] for p in predictions],
-    )
+    hypotheses = [
+        # pieces can spell a text in several ways, which are all right
+        tokenize(p.target) if p.target in by_source[p.source] else p.target_tokens
+        for p in predictions
+    ]
+    return hypotheses, [[tokenize(target) for target in by_source[p.source]] for p in predictions]
 
 
 def _spread(sources: Sequence[str], most: int | None) -> Sequence[str]:
