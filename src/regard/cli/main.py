@@ -34,6 +34,11 @@ Test what its weights may be taken as evidence for:
 
   regard explain model test.tsv
 
+See what attention is for, and what the square root of d is for:
+
+  regard bottleneck --quick
+  regard scaling --quick
+
 Find out what is wrong in your own attention code, which this runs:
 
   regard doctor attention.py:attend

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -10,11 +10,12 @@ from typing import Any
 from regard.experiments.cells import Cell, Settings, Table, Tell, measure_all
 from regard.experiments.choices import check_compared, check_seeds
 from regard.experiments.recalling import AtStart, measure_recall
-from regard.experiments.tables import around, grouped, mean, with_interval, write
+from regard.experiments.tables import grouped, mean, with_interval, write
 
 SCORES = ("dot", "scaled_dot", "additive")
 DIMS = range(2, 2049)
 _AT_START = AtStart._fields
+_Point = tuple[float | int, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,7 +25,7 @@ class Budget:
     embed_dim: int = 64
     num_symbols: int = 64
     key_len: int = 16
-    updates: int = 2000
+    updates: int = 1000
     batch_size: int = 128
     learning_rate: float = 1e-3
     num_test: int = 1000
@@ -98,7 +99,7 @@ def scaling(experiment: Scaling, *, to: Path, tell: Tell = lambda share, what: N
     by_row = grouped(cells, lambda cell: (cell.settings["key_dim"], cell.settings["score"]))
     table = Table("scaling", settings, [_row(*row, of_row) for row, of_row in by_row.items()])
     write(table, to, "scaling")
-    _draw(table, to)
+    _draw(cells, to, experiment)
     return table
 
 
@@ -119,18 +120,34 @@ def _row(key_dim: int, score: str, cells: Sequence[Cell]) -> dict[str, Any]:
     }
 
 
-def _draw(table: Table, to: Path) -> None:
+def _draw(cells: Sequence[Cell], to: Path, experiment: Scaling) -> None:
     from regard import plots
+    from regard.plots.measures import measures_by_size
 
-    figure = plots.accuracy_by_length(
+    of_score = grouped(cells, lambda cell: str(cell.settings["score"]))
+
+    def lines(measure: Callable[[Mapping[str, Any]], float | None]) -> dict[str, list[_Point]]:
+        """For each score its mean at each width, and the least and most of any seed."""
+        return {score: _points(of_one, measure) for score, of_one in of_score.items()}
+
+    budget = experiment.budget
+    figure = measures_by_size(
         {
-            score: [(row["key_dim"], *around(row, "accuracy")) for row in rows]
-            for score, rows in grouped(table.rows, lambda row: str(row["score"])).items()
+            f"updates until {budget.reached:.0%} are right": lines(lambda m: m["updates_to_reach"]),
+            f"share right after {budget.updates}": lines(lambda m: mean(m["right"])),
+            "entropy of the weights at the start": lines(lambda m: m["at_start"]["entropy"]),
+            "gradient of the projections there": lines(lambda m: m["at_start"]["gradient_norm"]),
         },
-        chance=1 / table.settings["budget"]["num_symbols"],
-        title=f"Accuracy after {table.settings['budget']['updates']} updates",
+        size="key_dim",
+        title="One attention, by the width it compares: means, and every seed within the band",
     )
-    [axes] = figure.axes
-    axes.set_xscale("log", base=2)
-    axes.set_xlabel("key_dim")
     plots.save(figure, to / "scaling.png")
+
+
+def _points(
+    cells: Sequence[Cell], measure: Callable[[Mapping[str, Any]], float | None]
+) -> list[_Point]:
+    by_width = grouped(cells, lambda cell: int(cell.settings["key_dim"]))
+    found = {width: [measure(cell.measured) for cell in of] for width, of in by_width.items()}
+    there = {width: [m for m in of if m is not None] for width, of in found.items()}
+    return [(width, sum(of) / len(of), min(of), max(of)) for width, of in there.items() if of]

@@ -5,21 +5,12 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from regard.plots._fonts import families_for
+from regard.plots._lines import TEXT, Point, draw_lines, finish
 from regard.plots.alignment import require_matplotlib
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-Point = Sequence[float | int]
-
-# Okabe and Ito's colours (https://jfly.uni-koeln.de/color/), told apart by colour-blind readers
-# too; and a marker each, for prints in gray.
-_LINES = (
-    ("#0072B2", "o"), ("#D55E00", "s"), ("#009E73", "^"), ("#CC79A7", "D"),
-    ("#E69F00", "v"), ("#56B4E9", "P"), ("#000000", "X"),
-)  # fmt: skip
-_TEXT = "#2b2f36"
 
 
 def accuracy_by_length(
@@ -52,7 +43,7 @@ def accuracy_by_length(
         raise ValueError(f"{caller}: chance={chance}. Chance lies in 0..1. Pass a share, not %.")
     require_matplotlib(caller)
     families = families_for([*lines, title or ""], caller)
-    text: dict[str, Any] = {"fontfamily": families, "color": _TEXT, "parse_math": False}
+    text: dict[str, Any] = {"fontfamily": families, "color": TEXT, "parse_math": False}
     if ax is None:
         from matplotlib.figure import Figure
 
@@ -67,24 +58,14 @@ def accuracy_by_length(
             )
         figure = owner
 
-    for (label, points), (colour, marker) in zip(lines.items(), _cycled(len(lines)), strict=True):
-        length, accuracy, low, high = zip(*points, strict=True)
-        ax.fill_between(length, low, high, color=colour, alpha=0.16, linewidth=0)
-        ax.plot(length, accuracy, color=colour, marker=marker, markersize=5, label=label)
+    draw_lines(ax, lines)
     if chance is not None:
         ax.axhline(chance, color="#7a808a", linestyle=(0, (4, 3)), linewidth=1.2, label="chance")
-    ax.set_ylim(0.0, 1.0)
+    ax.set_ylim(0.0, 1.02)  # whole markers at 1
     ax.set_xlabel("length", **text)
     ax.set_ylabel("accuracy", **text)
     ax.set_title(title or "", fontsize=12, loc="left", **text)
-    ax.tick_params(colors=_TEXT, labelsize=9, length=3)
-    ax.grid(axis="y", color="#e4e4de", linewidth=0.8)
-    ax.set_axisbelow(True)
-    ax.spines[["top", "right"]].set_visible(False)
-    ax.spines[["left", "bottom"]].set_color("#b8bcc4")
-    legend = ax.legend(frameon=False, fontsize=9, labelcolor=_TEXT, prop={"family": families})
-    for written in legend.get_texts():
-        written.set_parse_math(False)
+    finish(ax, families)
     return figure
 
 
@@ -119,7 +100,3 @@ def _checked(
                 )
         lines[label] = points
     return lines
-
-
-def _cycled(count: int) -> list[tuple[str, str]]:
-    return [_LINES[i % len(_LINES)] for i in range(count)]
