@@ -69,6 +69,16 @@ def test_pieces_of_words_come_back_with_the_model(tmp_path):
     assert [p.target for p in before] == [p.target for p in after]
 
 
+def test_pieces_that_the_vocabulary_lacks_are_damage(tmp_path):
+    side = Side.build("bpe", ["save the file", "save the files"])
+    Translator.fresh(side, side, hidden_dim=8).save_pretrained(tmp_path)
+    saved = json.loads((tmp_path / "tokenizer.json").read_text(encoding="utf-8"))
+    saved["target"]["merges"].pop()
+    (tmp_path / "tokenizer.json").write_text(json.dumps(saved), encoding="utf-8")
+    with pytest.raises(ModelFolderError, match="about the target: its vocabulary is not the piec"):
+        Translator.from_pretrained(tmp_path)
+
+
 def test_other_tokenizers_learn_no_pieces():
     with pytest.raises(ValueError, match=r"num_pieces=9 with characters\. Only bpe learns pieces"):
         Side.build("characters", ["a"], num_pieces=9)

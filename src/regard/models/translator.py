@@ -70,7 +70,10 @@ class Side(NamedTuple):
         """
         match data:
             case {"tokenizer": BpeTokenizer.name, "vocabulary": vocabulary}:
-                return cls(BpeTokenizer.from_json(data), Vocabulary.from_json(vocabulary))
+                learned, known = BpeTokenizer.from_json(data), Vocabulary.from_json(vocabulary)
+                if known.tokens != learned.pieces:
+                    raise ValueError("its vocabulary is not the pieces that its merges make.")
+                return cls(learned, known)
             case {"tokenizer": str(name), "vocabulary": vocabulary}:
                 return cls(tokenizer(name), Vocabulary.from_json(vocabulary))
         raise ValueError("a side is a dict with tokenizer, a name, and vocabulary.")
