@@ -1,12 +1,13 @@
 """Interventions: what an edit does to a row, where it reaches, and what follows from it."""
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
 from torch.testing import assert_close
 
 from regard import Mask, attend, layers
-from regard.recording import edits, intervene, record
+from regard.recording import edits, intervene, record, tap
 from tests.recording.test_record import (
     LENGTHS,
     RECURRENT,
@@ -108,8 +109,13 @@ def test_an_edit_reaches_its_heads_and_sites_alone():
     layer, x = layers.MultiHeadAttention(8, 2), numbers(2, 5, 8)
     with record(layer) as before:
         layer(x, x, x)
-    with intervene(layer, [edits.uniform(head=1), edits.uniform(site="other")]) as after:
+    other = layers.MultiHeadAttention(8, 2)
+    model = nn.ModuleDict({"mine": layer, "other": other})
+    with intervene(
+        model, [edits.uniform(site="mine", head=1), edits.zero(site="other", renormalize=False)]
+    ) as after:
         layer(x, x, x)
+        other(x, x, x)
     assert torch.equal(after[0].weights[:, 0], before[0].weights[:, 0])
     assert_close(after[0].weights[:, 1], torch.full((2, 5, 5), 0.2))
 
@@ -166,8 +172,129 @@ def test_bad_edits_say_what_to_do(call):
         edits.permute(key=1)
     with pytest.raises(ValueError, match="at='values' is unknown"):
         edits.boost(1.0, at="values", key=1)
+    for given, kind in (("zero", "str"), (None, "NoneType"), ([5], "int")):
+        with (
+            pytest.raises(TypeError, match=f"an edit is a {kind}.*edits.zero"),
+            intervene(nn.Identity(), given),
+        ):
+            pass
+
+
+PLACES = [
+    (-1, ValueError, "key=-1 counts from the end"),
+    ([0, -2], ValueError, "counts from the end"),
+    (slice(-2, None), ValueError, "counts from the end"),
+    (slice(None, None, -1), ValueError, "counts from the end"),
+    (slice(3, 3), ValueError, "names no place"),
+    (slice(0, 3, 0), ValueError, "names no place"),
+    ([], ValueError, "names no place"),
+    ("1", TypeError, "holds a str"),
+    (1.5, TypeError, "holds a float"),
+    ([0.0], TypeError, "holds a float"),
+    (torch.tensor([1.0]), TypeError, "holds a float"),
+    (True, TypeError, "is a bool"),
+    ([True, False], TypeError, r"is a bool.*mask.nonzero\(\)"),
+    (torch.tensor([True, False]), TypeError, "is a bool"),
+    ([[1]], TypeError, "holds a list"),
+]
+
+
+@pytest.mark.parametrize(("key", "kind", "message"), PLACES)
+@pytest.mark.usefixtures("as_a_user")
+def test_places_that_cannot_be_are_refused_at_once(key, kind, message):
+    with pytest.raises(kind, match=message):
+        edits.zero(key=key, renormalize=False)
+
+
+@pytest.mark.parametrize(
+    "key", [np.int64(1), torch.tensor(1), [1], (1,), range(1, 2), np.array([1]), slice(1, 2)]
+)
+def test_places_may_be_whole_numbers_of_any_kind(call, key):
+    found = edited(call[0], edits.zero(key=key, renormalize=False)).weights
+    expected = call[0]().weights.clone()
+    expected[..., 1] = 0.0
+    assert_close(found, expected)
+
+
+def test_every_second_place_from_one_on(call):
+    found = edited(call[0], edits.zero(key=slice(1, None, 2), renormalize=False)).weights
+    assert (found == 0.0).all((0, 1)).tolist() == [False, True, False, True, False]
+
+
+@pytest.mark.parametrize(
+    ("edit", "message"),
+    [
+        (edits.uniform(site="nope"), r"weights for site='nope' met no site. Seen were: attend"),
+        (edits.uniform(key=5), r"met no key 5. Where it reached, there were 5, from 0 on"),
+        (edits.uniform(key=[0, 9]), "met no key 9"),
+        (edits.uniform(key=slice(5, 8)), "met no key 5"),
+        (edits.uniform(head=1), "met no head 1. Where it reached, there were 1"),
+        (edits.uniform(example=[0, 2]), "met no example 2"),
+        (edits.uniform(query=3), "met no query 3"),
+    ],
+)
+def test_an_edit_that_meets_nothing_is_an_error_at_the_end(call, edit, message):
     with (
-        pytest.raises(TypeError, match="an edit is a str"),
-        intervene(nn.Identity(), ["zero"]),
+        pytest.raises(ValueError, match=message),
+        intervene(nn.Identity(), [edits.identity(), edit]),
     ):
-        pass
+        call[0]()
+    with pytest.raises(KeyError), intervene(nn.Identity(), edit):  # the first error is the one
+        raise KeyError
+
+
+def test_what_comes_later_is_met():
+    network = translator().network
+    with intervene(network, edits.uniform(query=[0, 2], key=slice(3, None))) as trace:
+        network(SOURCE, LENGTHS, TARGET)
+    assert len(trace) == 1
+    with (
+        pytest.raises(ValueError, match="met no query 3"),
+        intervene(network, edits.uniform(query=[0, 3])),
+    ):
+        network(SOURCE, LENGTHS, TARGET)
+    with (
+        pytest.raises(ValueError, match=r"edit of scores for all met no site.*tapped"),
+        intervene(nn.Identity(), edits.boost(1.0)),
+    ):
+        tap("own", torch.full((3, 4), 0.25))
+
+
+@pytest.mark.usefixtures("as_a_user")
+def test_what_would_make_no_weights_is_refused():
+    for made, kind, message in (
+        (lambda: edits.uniform(site=3), TypeError, "site=3 is a int"),
+        (lambda: edits.boost("a"), TypeError, "amount is a str"),
+        (lambda: edits.boost(True), TypeError, "amount is a bool"),
+        (lambda: edits.boost(float("nan")), ValueError, "amount=nan"),
+        (lambda: edits.boost(float("inf")), ValueError, "amount=inf"),
+        (lambda: edits.boost(-2.0, at="weights"), ValueError, "amount=-2.0 at='weights'"),
+        (lambda: edits.boost(1.0, renormalize=True), ValueError, "Leave renormalize out"),
+        (lambda: edits.permute(5), TypeError, "generator is a int"),
+        (lambda: edits.replace(np.ones((1, 1, 1, 2))), TypeError, "new is a ndarray"),
+        (lambda: edits.replace(torch.ones(1, 1, 1, 2).long()), TypeError, "tensor of torch.int64"),
+        (lambda: edits.replace(torch.full((1, 1, 1, 2), torch.nan)), ValueError, "holds NaN"),
+        (lambda: edits.replace(-torch.ones(1, 1, 1, 2)), ValueError, "less than 0.0 for a weight"),
+    ):
+        with pytest.raises(kind, match=message):
+            made()
+    edits.replace(torch.full((1, 1, 1, 2), -torch.inf), at="scores")
+
+
+def test_what_a_tap_hides_stays_hidden():
+    hidden = Mask.causal()
+    weights = torch.eye(4).expand(2, 4, 4)
+    expected = torch.tensor([[1.0, 0, 0, 0], [1 / 2, 1 / 2, 0, 0], [1 / 3] * 3 + [0], [1 / 4] * 4])
+    for may_attend in (hidden, torch.ones(4, 4).tril().bool()):
+        with intervene(nn.Identity(), edits.uniform()) as trace:
+            found = tap("own", weights, may_attend=may_attend)
+        assert_close(found, expected.expand(2, 4, 4))
+        assert torch.equal(trace["own"].visible[0, 0], expected > 0.0)
+    with intervene(nn.Identity(), edits.permute()):
+        moved = tap("own", weights, may_attend=hidden)
+    assert (moved.triu(1) == 0.0).all()
+    with (
+        pytest.raises(ValueError, match=r"\(3, 4\)|query"),
+        record(nn.Identity()),
+    ):
+        tap("own", weights, may_attend=torch.ones(3, 4).bool())

@@ -1,6 +1,7 @@
 """Recording: every kind of model, the weights that torch itself gives, and nothing changed."""
 
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import torch
@@ -363,13 +364,182 @@ def test_a_recording_leaves_nothing_behind_even_after_an_error():
     assert trace.names == ["own"]
 
 
+def test_what_a_model_does_to_its_memory_later_is_not_in_the_trace():
+    class Later(nn.Module):
+        def forward(self, weights):
+            weights = tap("own", weights)
+            weights[..., 0] = 0.0
+            return weights
+
+    given = numbers(2, 3, 4).softmax(-1)
+    with record(nn.Identity(), values=True) as trace, torch.no_grad():
+        Later()(given.clone())
+    assert torch.equal(trace["own"].weights[:, 0], given)
+    assert trace["own"].value is None
+    layer, x = nn.MultiheadAttention(8, 2, batch_first=True), numbers(2, 5, 8)
+    with record(layer) as trace, torch.no_grad():
+        layer(x, x, x, average_attn_weights=False)[1].zero_()
+    assert_close(trace[0].weights.sum(-1), torch.ones(2, 2, 5))
+
+
+def test_rows_of_a_tap_are_checked_by_verify():
+    weights = numbers(2, 3, 4).softmax(-1)
+    for doubtful in (weights * 2.0, weights.bfloat16() * 2.0):
+        with (
+            pytest.raises(ValueError, match=r"'own' \(2, 3, 4\): row \(0, 0\) sums to 2"),
+            record(nn.Identity(), verify=True),
+        ):
+            tap("own", doubtful)
+    with record(nn.Identity(), verify=True) as trace:
+        tap("own", weights)
+        tap("own", torch.zeros(2, 3, 4))
+        tap("own", weights.mT * 2.0, normalized=False)
+    assert len(trace["own"].runs) == 3
+    with record(nn.Identity()):
+        tap("own", torch.dropout(weights, 0.5, train=True))  # what a model in training may return
+
+
+@pytest.mark.usefixtures("as_a_user")
+def test_a_tap_of_what_are_no_weights_is_refused():
+    for name, weights, kind, message in (
+        ("q", "x", TypeError, "'q' is a str"),
+        ("q", [[1.0]], TypeError, "'q' is a list.*as_tensor"),
+        ("q", torch.ones(3), ValueError, r"'q' \(3,\). They are \(query, key\)"),
+        ("q", torch.ones(1, 1, 1, 2, 2), ValueError, "They are"),
+        ("q", torch.eye(2).long(), TypeError, "have dtype int64"),
+        (5, torch.eye(2), TypeError, "name is a int"),
+    ):
+        with pytest.raises(kind, match=message), record(nn.Identity()):
+            tap(name, weights)
+    for outputs in (["a"], "a", {"": "1"}, {"": True}):
+        with (
+            pytest.raises(TypeError, match=r"outputs=.*'decoder.attention': 1"),
+            record(Own(), outputs=outputs),
+        ):
+            pass
+
+
+def test_a_block_in_which_nothing_was_seen_says_so():
+    layer = nn.Linear(3, 3)
+    with pytest.raises(ValueError, match=r"no attention was seen.*tap.*outputs="), record(layer):
+        layer(numbers(2, 3))
+    with (
+        pytest.raises(ValueError, match="no attention was seen"),
+        record(layer, keep="summary"),
+    ):
+        pass
+    with pytest.raises(KeyError), record(layer):
+        raise KeyError  # the first error is the one
+
+
+def test_a_cache_among_the_inputs_is_as_it_was_for_the_second_run():
+    class Cached(nn.Module):
+        def forward(self, x, *, cache):
+            cache["keys"].append(x)
+            keys = torch.cat(cache["keys"], 1)
+            return attend(x, keys, keys).context
+
+    model, steps, cache = Cached(), numbers(2, 3, 4).requires_grad_() * 1.0, {"keys": []}
+    with record(model, verify=True) as trace:
+        for step in steps.split(1, 1):
+            model(step, cache=cache)
+    assert len(cache["keys"]) == 3
+    assert trace["Cached"].weights.shape == (2, 1, 3, 3)
+    with (
+        pytest.raises(ValueError, match="an input of the model cannot be copied"),
+        record(model, verify=True),
+    ):
+        model(steps, cache={"keys": [], "lock": threading.Lock()})
+
+    class Keeps(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.keys = []
+
+        def forward(self, x):
+            self.keys.append(x)
+            return attend(x, x, x).context * len(self.keys)
+
+    with (
+        pytest.raises(RecordingError, match=r"keep state between runs .*use_cache=False"),
+        record(model := Keeps(), verify=True),
+    ):
+        model(steps)
+
+
+# ---- threads ----------------------------------------------------------------------------
+
+
+def in_a_thread(work):
+    """What it gives, once it is done; what it raises."""
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(work).result()
+
+
 def test_other_threads_are_not_recorded():
     x = numbers(2, 3, 4)
-    with record(nn.Identity()) as trace:
-        thread = threading.Thread(target=lambda: attend(x, x, x))
-        thread.start()
-        thread.join()
-    assert len(trace) == 0
+    layer = layers.MultiHeadAttention(4, 2)
+    with record(layer) as trace:
+        in_a_thread(lambda: attend(x, x, x))
+        in_a_thread(lambda: layer(x, x, x))
+        in_a_thread(lambda: tap("own", x))
+        layer(x, x, x)
+    assert trace.names == ["MultiHeadAttention"]
+    assert len(trace[0].runs) == 1
+
+
+@pytest.mark.parametrize("verify", [False, True])
+def test_a_thread_that_is_in_the_middle_of_the_model_goes_on_undisturbed(verify):
+    class Waits(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.inner = layers.MultiHeadAttention(4, 2)
+            self.halfway, self.go_on = threading.Event(), threading.Event()
+
+        def forward(self, x, wait=False):
+            if wait:
+                self.halfway.set()
+                assert self.go_on.wait(20)
+            return self.inner(x, x, x).output
+
+    model, x = Waits(), numbers(2, 3, 4)
+    with ThreadPoolExecutor(1) as pool:
+        with record(model):
+            other = pool.submit(model, x, True)
+            assert model.halfway.wait(20)
+            model(x)
+        with record(model, verify=verify) as trace:
+            model(x)
+            model.go_on.set()
+            assert_close(other.result(), model(x))
+            between = pool.submit(model, x)
+            assert_close(between.result(), model(x))
+    assert trace.names == ["inner"]
+    assert len(trace["inner"].runs) == 3
+
+
+def test_two_threads_may_record_the_same_model():
+    model = nn.Sequential(
+        nn.TransformerEncoderLayer(8, 2, 16, batch_first=True),
+        nn.TransformerEncoderLayer(8, 2, 16, batch_first=True),
+    ).eval()
+    together = threading.Barrier(2)
+
+    def recorded(seed):
+        x = numbers(1, 3 + seed, 8, seed=seed)
+        with record(model, verify=True) as trace:
+            together.wait(20)
+            for _ in range(5):
+                model(x)
+            together.wait(20)
+        return trace
+
+    with ThreadPoolExecutor(2) as pool:
+        traces = list(pool.map(recorded, (1, 2)))
+    for seed, trace in enumerate(traces, 1):
+        assert trace.names == ["0.self_attn", "1.self_attn"]
+        assert [run.weights.shape[2] for site in trace for run in site.runs] == [3 + seed] * 10
+    assert not any(module._forward_hooks for module in model.modules())
 
 
 def test_a_summary_holds_what_the_weights_would_say():

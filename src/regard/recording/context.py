@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from typing import Literal
+from typing import Any, Literal
 
 from torch import Tensor, nn
 
+from regard.core.masks import Mask
 from regard.kernels.watching import WATCHER
 from regard.recording.edits import Edit
 from regard.recording.huggingface import opened_transformers
@@ -31,10 +32,16 @@ def record(
 ) -> Iterator[Trace]:
     """Record what every attention in a model does, while the block runs in this thread.
 
+    Other threads may run the model meanwhile, or record it: each sees its own.
+
     Seen are :func:`regard.attend` and all that is built on it; calls of torch's
     ``scaled_dot_product_attention`` anywhere, ``nn.MultiheadAttention`` and the transformer layers
     that hold it (their fused fast path is off meanwhile); models of Hugging Face transformers;
     whatever passes through :func:`tap`; and modules named in ``outputs``.
+
+    The steps of a decoder that goes on with one query at a time are one run of its site, also from
+    a cache of keys. A run ends where rows change places, as in the beam search of transformers
+    (regard's own tells of it by :func:`follow`), and where several queries come at once.
 
     Weights are those before dropout, per head. Attention is computed by its definition while it is
     recorded, so that results are those of the usual kernels to rounding, and gradients too. (The
@@ -48,12 +55,14 @@ def record(
         keep: ``"summary"`` keeps counts, entropy and the largest weight alone, in constant memory.
         outputs: modules that return weights themselves, ``{"decoder.attention": 1}`` for those
             whose second output they are.
-        verify: run each forward of the model once more, unrecorded, and compare. Not with dropout.
+        verify: run each forward of the model once more, unrecorded, on a copy of its inputs, and
+            compare. Not with dropout.
 
     Raises:
         TypeError: ``model`` is no module.
         ValueError: compiled code, in which nothing can be seen; an unknown name in ``outputs``; a
-            block within another; ``verify`` while dropout makes no two runs equal.
+            block within another; ``verify`` while dropout makes no two runs equal, or of weights
+            whose rows sum to neither 1 nor 0; at the end, a block in which nothing was seen.
         RecordingError: with ``verify``, the recorded output is not the unrecorded one.
 
     >>> import torch
@@ -73,7 +82,7 @@ def record(
 @contextmanager
 def intervene(
     model: nn.Module,
-    edits: Edit | Sequence[Edit],
+    edits: Edit | Iterable[Edit],
     *,
     scores: bool = False,
     values: bool = False,
@@ -89,7 +98,8 @@ def intervene(
         scores, values: also keep these.
 
     Raises:
-        TypeError, ValueError: as :func:`record`; an edit that does not fit a site.
+        TypeError, ValueError: as :func:`record`; an edit that does not fit a site; at the end, one
+            that met no site, or names places that never came.
 
     >>> import torch
     >>> from regard import layers
@@ -101,7 +111,7 @@ def intervene(
     tensor([[[0., 0., 0.],
              [0., 0., 0.]]])
     """
-    given = [edits] if isinstance(edits, Edit) else list(edits)
+    given: list[Any] = list(edits) if isinstance(edits, Iterable) else [edits]
     for edit in given:
         if not isinstance(edit, Edit):
             raise TypeError(
@@ -114,18 +124,40 @@ def intervene(
         yield trace
 
 
-def tap(name: str, weights: Tensor) -> Tensor:
+def tap(
+    name: str,
+    weights: Tensor,
+    *,
+    may_attend: Mask | Tensor | None = None,
+    normalized: bool = True,
+) -> Tensor:
     """One line that makes weights of your own code recordable: ``weights = tap("mine", weights)``.
 
-    Outside of :func:`record` it gives back what it got. Weights are (query, key), (batch, query,
-    key) or (batch, heads, query, key); edits reach them here.
+    Outside of :func:`record` it gives back what it got. Edits reach the weights here.
+
+    Args:
+        name: of the site.
+        weights: (query, key), (batch, query, key) or (batch, heads, query, key), after normalizing
+            and before dropout.
+        may_attend: what each query may attend to, as :func:`regard.attend` takes it. Without it
+            every position counts as visible, so that ``edits.uniform`` or ``edits.permute`` would
+            give weight to what your code had hidden.
+        normalized: rows sum to 1, or to 0 where there is nothing to attend to, which
+            ``record(..., verify=True)`` checks; False for weights that are not meant to.
+
+    Raises:
+        TypeError, ValueError: while it is recorded, what are no weights, or a mask that does not
+            fit.
 
     >>> import torch
+    >>> from regard.recording import tap
     >>> tap("mine", torch.tensor([[0.5, 0.5]]))
     tensor([[0.5000, 0.5000]])
     """
     recorder = WATCHER.get()
-    return recorder.tap(name, weights) if isinstance(recorder, Recorder) else weights
+    if not isinstance(recorder, Recorder):
+        return weights
+    return recorder.tap(name, weights, may_attend=may_attend, normalized=normalized)
 
 
 def follow(parents: Tensor) -> None:
@@ -158,13 +190,14 @@ def _watched(
         keep_scores=scores,
         keep_values=values,
         keep_weights=keep == "weights",
+        check_taps=verify,
     )
 
     @contextmanager
     def watched() -> Iterator[None]:
         with (
             running_names(model, recorder),
-            outputs_recorded(model, recorder, outputs or {}),
+            outputs_recorded(model, recorder, {} if outputs is None else outputs),
             opened_transformers(model),
             TorchAttention(recorder),
         ):
@@ -186,10 +219,11 @@ def _watched(
 
     with ExitStack() as stack:
         if verify:
-            stack.enter_context(verified(model, trace, unwatched))
+            stack.enter_context(verified(model, recorder, unwatched))
         stack.enter_context(watching)
         watching.enter_context(watched())
         yield trace
+    recorder.check_end()
 
 
 def _check(model: object, keep: str) -> None:

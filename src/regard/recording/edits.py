@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from typing import Any, TypeAlias, TypedDict
+from numbers import Real
+from typing import TypeAlias, TypedDict
 
 import torch
 from jaxtyping import Float
@@ -13,19 +15,20 @@ from torch import Tensor
 from typing_extensions import Unpack
 
 from regard.core.errors import shape_text
+from regard.recording.positions import Places, Positions
 
-Positions: TypeAlias = int | slice | Sequence[int] | None
 Change: TypeAlias = Callable[[Tensor, Tensor, int], Tensor]
 """``change(weights or scores, visible, first query) -> new ones``, (batch, heads, query, key)."""
 
 AT = ("scores", "weights")
+AXES = ("example", "head", "query", "key")
 
 
 class Where(TypedDict, total=False):
     """Which cells an edit is for; what is left out means all.
 
-    ``site`` is a name or a pattern, ``decoder.*``. In a decoder that runs step by step ``query`` is
-    the step.
+    ``site`` is a name or a pattern, ``decoder.*``. Places are counted from 0. In a decoder that
+    runs step by step ``query`` is the step.
     """
 
     site: str
@@ -41,22 +44,39 @@ class Edit:
 
     ``change`` gives a whole new grid, of which the cells that ``where`` names are taken. Whatever
     it says, hidden positions stay hidden. ``renormalize`` divides each row of weights by its sum
-    afterwards; a row without any weight left stays 0.
+    afterwards; a row without any weight left stays 0. (What a sink of the model took is no part of
+    that sum.)
     """
 
     change: Change
     where: Where
     at: str = "weights"
     renormalize: bool = False
+    places: dict[str, Places] = field(init=False, repr=False, compare=False)
+    """What ``where`` names on each axis."""
 
     def __post_init__(self) -> None:
         if self.at not in AT:
             raise ValueError(f"edit: at={self.at!r} is unknown. Choose one of: {', '.join(AT)}.")
+        if self.renormalize and self.at == "scores":
+            raise ValueError(
+                "edit: at='scores' with renormalize=True. Scores are normalized after the edit "
+                "anyway. Leave renormalize out."
+            )
         if unknown := sorted(set(self.where) - set(Where.__annotations__)):
             raise TypeError(
                 f"edit: {', '.join(unknown)} is unknown. Cells are named by "
                 f"{', '.join(Where.__annotations__)}. Leave out what is to be all."
             )
+        if not isinstance(self.where.get("site", ""), str):
+            raise TypeError(
+                f"edit: site={self.where['site']!r} is a {type(self.where['site']).__name__}. A "
+                "site is a name or a pattern. Give one of trace.names, for example "
+                "site='decoder.*'."
+            )
+        named = {axis: self.where.get(axis) for axis in AXES}
+        places = {axis: Places(axis, given) for axis, given in named.items() if given is not None}
+        object.__setattr__(self, "places", places)
 
     def is_for(self, site: str) -> bool:
         """Whether this site is among those it names."""
@@ -68,12 +88,13 @@ class Edit:
         if changed is grid:
             return grid
         cells = visible
-        for axis, name in enumerate(("example", "head", "query", "key")):
-            chosen = self.where.get(name)
-            if chosen is not None:
-                cells = cells & _on_axis(chosen, axis, grid, first_query if axis == 2 else 0)
+        for axis, name in enumerate(AXES):
+            if name in self.places:
+                first = first_query if name == "query" else 0
+                found = self.places[name].on(first, grid.shape[axis], grid.device)
+                cells = cells & found.view([-1 if other == axis else 1 for other in range(4)])
         edited = torch.where(cells, changed, grid)
-        if self.renormalize and self.at == "weights":
+        if self.renormalize:
             total = edited.sum(-1, keepdim=True)
             edited = edited / total.masked_fill(total == 0.0, 1.0)
         return edited
@@ -90,6 +111,19 @@ def replace(new: Float[Tensor, "..."], *, at: str = "weights", **where: Unpack[W
     ``new`` has the grid's shape (batch, heads, query, key), where batch, heads and query may be 1
     and then serve all; or as many queries as a decoder will make steps.
     """
+    if not isinstance(new, Tensor) or not new.is_floating_point():
+        kind = f"tensor of {new.dtype}" if isinstance(new, Tensor) else type(new).__name__
+        raise TypeError(
+            f"edits.replace: new is a {kind}. It must be a floating-point torch tensor. Write "
+            "torch.as_tensor(new, dtype=torch.float32)."
+        )
+    least, meaning = (0.0, "weight") if at == "weights" else (-math.inf, "score")
+    if not ((new >= least) & (new < math.inf)).all():  # NaN is neither
+        raise ValueError(
+            f"edits.replace: new {shape_text(new.shape)} holds NaN, inf or less than {least} for a "
+            f"{meaning}. Each must be a number, of weights from 0 on, of scores -inf to hide. Look "
+            "at new.isnan() and new.min()."
+        )
     if new.dim() != 4:
         raise ValueError(
             f"edits.replace: new {shape_text(new.shape)}. It must be (batch, heads, query, key), "
@@ -123,9 +157,27 @@ def zero(*, renormalize: bool, **where: Unpack[Where]) -> Edit:
 def boost(
     amount: float, *, at: str = "scores", renormalize: bool = False, **where: Unpack[Where]
 ) -> Edit:
-    """Add ``amount`` to the scores of these cells, or multiply their weights by it."""
+    """Add ``amount`` to the scores of these cells, or multiply their weights by it.
+
+    Scores may be given -inf, which hides; weights are multiplied by a finite number from 0 on.
+    """
+    if not _is_number(amount):
+        raise TypeError(
+            f"edits.boost: amount is a {type(amount).__name__}. It must be a number. Write "
+            "boost(2.0), or float(amount)."
+        )
+    if at == "weights" and not 0.0 <= amount < math.inf:
+        raise ValueError(
+            f"edits.boost: amount={amount} at='weights'. Weights stay numbers from 0 on. Give a "
+            "finite factor of at least 0, or change the scores, boost(amount, at='scores')."
+        )
+    if math.isnan(amount) or amount == math.inf:
+        raise ValueError(
+            f"edits.boost: amount={amount}. A score plus it must be a number, or -inf to hide. "
+            "Give a finite amount; to leave one key alone, zero the others."
+        )
     if at == "scores":
-        return Edit(lambda grid, visible, first: grid + amount, where, at)
+        return Edit(lambda grid, visible, first: grid + amount, where, at, renormalize)
     return Edit(lambda grid, visible, first: grid * amount, where, at, renormalize)
 
 
@@ -143,6 +195,11 @@ def permute(generator: torch.Generator | None = None, **where: Unpack[Where]) ->
 
     (Jain & Wallace 2019, arXiv:1902.10186, section 4.2.1.) Whole rows only: ``key`` is refused.
     """
+    if not isinstance(generator, torch.Generator | None):
+        raise TypeError(
+            f"edits.permute: generator is a {type(generator).__name__}. It must be a "
+            "torch.Generator, or None. Write torch.Generator().manual_seed(5)."
+        )
     if where.get("key") is not None:
         raise ValueError(
             "edits.permute: key is given. A row is permuted as a whole, so that it still sums to "
@@ -160,18 +217,8 @@ def permute(generator: torch.Generator | None = None, **where: Unpack[Where]) ->
     return Edit(change, where)
 
 
-def _on_axis(chosen: Any, axis: int, grid: Tensor, first: int) -> Tensor:
-    size = grid.shape[axis]
-    places = torch.arange(first, first + size, device=grid.device)
-    if isinstance(chosen, slice):
-        if min(chosen.start or 0, chosen.stop or 0) < 0:
-            raise ValueError(f"edit: {chosen} counts from the end. Give places from 0 on.")
-        stop = chosen.stop if chosen.stop is not None else first + size
-        wanted = torch.arange(chosen.start or 0, max(stop, 0), chosen.step or 1)
-    else:
-        wanted = torch.tensor([chosen] if isinstance(chosen, int) else list(chosen))
-    found = torch.isin(places, wanted.to(grid.device))
-    return found.view([-1 if other == axis else 1 for other in range(4)])
+def _is_number(given: object) -> bool:
+    return isinstance(given, Real) and not isinstance(given, bool)
 
 
 def _unfit(new: Tensor, grid: Tensor, first_query: int) -> ValueError:

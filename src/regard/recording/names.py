@@ -15,25 +15,26 @@ from regard.recording.recorder import Recorder
 
 @contextmanager
 def running_names(model: nn.Module, recorder: Recorder) -> Iterator[None]:
-    """Keep the recorder's list of the modules that are running."""
-    running = recorder.running
+    """Keep the recorder's list of the modules that are running in its thread."""
     with ExitStack() as stack:
         for name, module in model.named_modules():
             if isinstance(module, Score):  # a score with a hook would be another kind of score
                 continue
-            entered = partial(_enter, running, name or type(module).__name__)
+            entered = partial(_enter, recorder, name or type(module).__name__)
             stack.callback(module.register_forward_pre_hook(entered).remove)
-            left = module.register_forward_hook(partial(_leave, running), always_call=True)
+            left = module.register_forward_hook(partial(_leave, recorder), always_call=True)
             stack.callback(left.remove)
         yield
 
 
-def _enter(running: list[str], name: str, *_: Any) -> None:
-    running.append(name)
+def _enter(recorder: Recorder, name: str, *_: Any) -> None:
+    if recorder.watches_here():
+        recorder.running.append(name)
 
 
-def _leave(running: list[str], *_: Any) -> None:
-    running.pop()
+def _leave(recorder: Recorder, *_: Any) -> None:
+    if recorder.watches_here() and recorder.running:
+        recorder.running.pop()
 
 
 @contextmanager
@@ -41,6 +42,7 @@ def outputs_recorded(
     model: nn.Module, recorder: Recorder, outputs: Mapping[str, int]
 ) -> Iterator[None]:
     """Write down the weights that these modules return, ``{name: which output}``."""
+    _check_outputs(outputs)
     modules = dict(model.named_modules())
     with ExitStack() as stack:
         for name, which in outputs.items():
@@ -53,10 +55,23 @@ def outputs_recorded(
             def seen(
                 module: nn.Module, args: Any, output: Any, name: str = name, which: int = which
             ) -> None:
-                recorder.tap(name, _weights(name, output, which))
+                if recorder.watches_here():
+                    recorder.tap(name, _weights(name, output, which))
 
             stack.callback(modules[name].register_forward_hook(seen).remove)
         yield
+
+
+def _check_outputs(outputs: object) -> None:
+    fits = isinstance(outputs, Mapping) and all(
+        isinstance(name, str) and isinstance(which, int) and not isinstance(which, bool)
+        for name, which in outputs.items()
+    )
+    if not fits:
+        raise TypeError(
+            f"record: outputs={outputs!r}. It says for each module by name which of its outputs "
+            "are weights. Write outputs={'decoder.attention': 1} for the second."
+        )
 
 
 def _weights(name: str, output: Any, which: int) -> Tensor:

@@ -9,10 +9,13 @@ import torch
 from torch import Tensor, nn
 
 from regard.core.attend import Attended, attend_reference, without_blind
-from regard.core.masks import Mask
+from regard.core.masks import Mask, as_mask
 from regard.core.normalizers import NORMALIZERS, Normalizer
 from regard.core.scores import PreparedKey, Score
+from regard.kernels.watching import WATCHER
 from regard.recording.edits import Edit
+from regard.recording.reach import Reach
+from regard.recording.rows import check_weights
 from regard.recording.site import Call, Run
 from regard.recording.summary import Summary
 from regard.recording.trace import Trace, as_four_axes
@@ -34,14 +37,20 @@ class Recorder:
         keep_scores: bool,
         keep_values: bool,
         keep_weights: bool,
+        check_taps: bool,
     ) -> None:
         self.trace, self.edits = trace, edits
         self.keep_scores, self.keep_values = keep_scores, keep_values
-        self.keep_weights = keep_weights
+        self.keep_weights, self.check_taps = keep_weights, check_taps
         self.running: list[str] = []
         """Names of the modules whose forward is running, outermost first."""
         self._owners = _owners_of_scores(model)
         self._progress: dict[str, _Progress] = {}
+        self._reaches = [Reach(edit) for edit in edits]
+
+    def watches_here(self) -> bool:
+        """Whether this thread is the recorded one: hooks are called in every thread."""
+        return WATCHER.get() is self
 
     # ---- what kernels ask -----------------------------------------------------------------
     def attend(
@@ -91,22 +100,44 @@ class Recorder:
     ) -> Tensor:
         """Weights of these scores: edited and written down."""
         scores = as_four_axes(given := scores)
-        visible = scores != -torch.inf if visible is None else visible.expand(scores.shape)
+        visible = scores != -torch.inf if visible is None else as_four_axes(visible)
         first_query = self._first_query(site, scores, value)
         scores = self._edited("scores", site, scores, visible, first_query)
-        weights = as_four_axes(normalizer(scores.view(given.shape)))
+        weights = as_four_axes(normalizer(scores.reshape(given.shape)))
         weights = self._edited("weights", site, weights, visible, first_query)
         self._write(site, weights, visible, scores, value)
         return weights.reshape(given.shape)
 
-    def tap(self, site: str, weights: Tensor) -> Tensor:
+    def tap(
+        self,
+        site: str,
+        weights: Tensor,
+        *,
+        may_attend: Mask | Tensor | None = None,
+        normalized: bool = True,
+    ) -> Tensor:
         """Weights that a model computed itself: edited and written down."""
+        if not isinstance(site, str):
+            raise TypeError(
+                f"tap: name is a {type(site).__name__}. It names the site in the trace, so it must "
+                "be a str. Write tap('mine', weights)."
+            )
+        check_weights(
+            f"tap: weights of {site!r}",
+            weights,
+            normalized=normalized and self.check_taps,
+            otherwise="or say normalized=False where they are not meant to, or record without "
+            "verify",
+        )
         grid = as_four_axes(weights)
         visible = torch.ones_like(grid, dtype=torch.bool)
+        if may_attend is not None:
+            allowed = as_mask(may_attend).grid_for(weights.shape, weights.device)
+            visible = as_four_axes(allowed.expand(weights.shape))
         first_query = self._first_query(site, grid, grid)
         edited = self._edited("weights", site, grid, visible, first_query)
-        self._write(site, edited, visible, None, grid)
-        return edited.reshape(weights.shape)
+        self._write(site, edited, visible)
+        return weights if edited is grid else edited.reshape(weights.shape)
 
     def follow(self, parents: Tensor) -> None:
         """Give every row of a decoder's steps the past of its parent."""
@@ -128,10 +159,30 @@ class Recorder:
     def _edited(
         self, at: str, site: str, grid: Tensor, visible: Tensor, first_query: int
     ) -> Tensor:
-        for edit in self.edits:
+        for edit, reach in zip(self.edits, self._reaches, strict=True):
             if edit.at == at and edit.is_for(site):
+                reach.meet(grid.shape, first_query)
                 grid = edit.apply(grid, visible, first_query)
         return grid
+
+    def check_end(self) -> None:
+        """That something was seen, and each edit met what it names.
+
+        Raises:
+            ValueError: nothing was, or one did not.
+        """
+        seen = [*self.trace.names, *self.trace.summaries]
+        if not seen:
+            raise ValueError(
+                "record: no attention was seen in the block. Seen are, where the model runs in "
+                "the block and in its thread: regard.attend and regard's layers, torch's "
+                "scaled_dot_product_attention and nn.MultiheadAttention, and transformers' models "
+                "that choose by attn_implementation. For other code write weights = tap('name', "
+                "weights) in it, or name the modules that return theirs, outputs={'name': 1}."
+            )
+        for reach in self._reaches:
+            if complaint := reach.complaint(seen):
+                raise ValueError(complaint)
 
     # ---- writing down ---------------------------------------------------------------------
     def _first_query(self, site: str, grid: Tensor, value: Tensor) -> int:
@@ -144,7 +195,12 @@ class Recorder:
         return first
 
     def _write(
-        self, site: str, weights: Tensor, visible: Tensor, scores: Tensor | None, value: Tensor
+        self,
+        site: str,
+        weights: Tensor,
+        visible: Tensor,
+        scores: Tensor | None = None,
+        value: Tensor | None = None,
     ) -> None:
         weights = weights.detach()
         if not self.keep_weights:
@@ -152,12 +208,12 @@ class Recorder:
             before = self.trace.summaries.get(site)
             self.trace.summaries[site] = added if before is None else before.joined(added)
             return
-        self.trace.site(site).runs[-1].calls.append(
+        self.trace.site(site).runs[-1].calls.append(  # copies: a model may go on in its memory
             Call(
-                weights,
-                visible,
-                scores.detach() if self.keep_scores and scores is not None else None,
-                as_four_axes(value).detach() if self.keep_values else None,
+                weights.clone(),
+                visible.clone(),
+                scores.detach().clone() if self.keep_scores and scores is not None else None,
+                _of_each_head(value, weights) if self.keep_values and value is not None else None,
             )
         )
 
@@ -173,15 +229,25 @@ class _Progress:
     num_queries: int
 
     def leads_to(self, grid: Tensor, value: Tensor) -> bool:
-        """Whether this is a decoder's next step: one query, and the keys of before or one more."""
+        """Whether this is a decoder's next step: one query, and the keys of before or one more.
+
+        Keys are those of before if they lie in the same memory, as those of an encoder do, and of
+        a cache that has room ahead.
+        """
         if grid.shape[2] != 1 or grid.shape[:2] != self.shape[:2]:
             return False
         longer = grid.shape[3] - self.shape[3]
-        if self.value is None or longer not in (0, 1):
+        if self.value is None:
             return longer in (0, 1)
-        if longer == 0:
-            return value.data_ptr() == self.value.data_ptr() and value.shape == self.value.shape
-        return torch.equal(value[..., :-1, :], self.value)
+        if longer >= 0 and value.data_ptr() == self.value.data_ptr():
+            return value.stride() == self.value.stride()
+        return longer == 1 and torch.equal(value[..., :-1, :], self.value)
+
+
+def _of_each_head(value: Tensor, weights: Tensor) -> Tensor:
+    """A copy of the values, repeated for the heads that share them."""
+    value = as_four_axes(value).detach()
+    return value.repeat_interleave(weights.shape[1] // value.shape[1], 1)
 
 
 def _owners_of_scores(model: nn.Module) -> dict[int, str]:

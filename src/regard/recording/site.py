@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -84,8 +85,9 @@ class Site:
     """One place in a model where attention happens.
 
     ``site.weights`` (batch, heads, query, key) are what was weighted there, before dropout: rows
-    sum to 1, or to 0 where there was nothing to attend to. A site without heads has one. A model
-    that was run several times has several ``runs``.
+    sum to 1, or to 0 where there was nothing to attend to; to less where a model has a sink, a
+    score that belongs to no key. A site without heads has one. A model that was run several times
+    has several ``runs``.
     """
 
     name: str
@@ -149,13 +151,44 @@ class Site:
     def select(
         self, examples: Sequence[int] | None = None, heads: Sequence[int] | None = None
     ) -> Site:
-        """The same site with some of its examples and heads only, in this order."""
+        """The same site with some of its examples and heads only, in this order.
+
+        Raises:
+            TypeError: no lists of places.
+            IndexError: one is not there.
+        """
+        examples = None if examples is None else _places("examples", examples)
+        heads = None if heads is None else _places("heads", heads)
+        for run in self.runs:
+            shape = run.calls[0].weights.shape
+            _check_there(self.name, "examples", examples or [], shape[0])
+            _check_there(self.name, "heads", heads or [], shape[1])
         runs = [Run([_select(call, examples, heads) for call in run.calls]) for run in self.runs]
         tokens: list[list[list[str]] | None] = [
             part if part is None or examples is None else [part[index] for index in examples]
             for part in (self.query_tokens, self.key_tokens)
         ]
         return replace(self, runs=runs, query_tokens=tokens[0], key_tokens=tokens[1])
+
+
+def _places(what: str, given: Sequence[int]) -> list[int]:
+    try:
+        listed = list(given)
+        if any(isinstance(place, bool) for place in listed):
+            raise TypeError
+        return [operator.index(place) for place in listed]
+    except TypeError:
+        raise TypeError(
+            f"select: {what}={given!r}. It must be a list of whole numbers. Write {what}=[0, 2]."
+        ) from None
+
+
+def _check_there(site: str, what: str, places: Sequence[int], num: int) -> None:
+    if absent := [place for place in places if not -num <= place < num]:
+        raise IndexError(
+            f"select: {what} {absent} of site {site!r}, which has {num}. Give places from 0 to "
+            f"{num - 1}."
+        )
 
 
 def _select(call: Call, examples: Sequence[int] | None, heads: Sequence[int] | None) -> Call:

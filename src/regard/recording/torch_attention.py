@@ -54,6 +54,7 @@ def _fused(
 
     Half precision is scored in float32.
     """
+    given_value = value  # as it is in memory: that tells steps of one run from another run
     wide = torch.promote_types(query.dtype, torch.float32)
     if enable_gqa:
         key = key.repeat_interleave(query.shape[-3] // key.shape[-3], -3)
@@ -67,7 +68,7 @@ def _fused(
         scores = scores.masked_fill(~attn_mask, -torch.inf)
     elif attn_mask is not None:
         scores = scores + attn_mask
-    weights = recorder.see(recorder.where(), scores, normalizer, value)
+    weights = recorder.see(recorder.where(), scores, normalizer, given_value)
     dropped = torch.dropout(weights, dropout_p, train=True)
     return (dropped @ value.to(wide)).to(query.dtype), weights
 

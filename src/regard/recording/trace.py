@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from os import PathLike
-from typing import Any
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from regard.core.errors import shape_text
+from regard.recording.rows import check_weights
 from regard.recording.site import Call, Run, Site
 from regard.recording.summary import Summary
-
-Tokens = list[list[str]]
+from regard.recording.tokens import Tokens, check_counts, check_text
 
 
 class Trace:
@@ -40,6 +39,8 @@ class Trace:
         weights: Float[Tensor, "..."],
         query_tokens: Tokens | None = None,
         key_tokens: Tokens | None = None,
+        *,
+        normalized: bool = True,
     ) -> Trace:
         """A trace of one site from weights that are there already.
 
@@ -47,24 +48,30 @@ class Trace:
             name: of the site.
             weights: (query, key), (batch, query, key) or (batch, heads, query, key).
             query_tokens, key_tokens: a list for each example.
+            normalized: rows sum to 1, or to 0 where there was nothing to attend to; False for
+                weights that are not meant to, as those of a sigmoid.
 
         Raises:
-            TypeError: weights that are no tensor.
-            ValueError: weights of another shape, or labels that are more than the positions.
+            TypeError: weights that are no tensor of floating-point numbers; a name or tokens that
+                are no text.
+            ValueError: weights of another shape, or whose rows sum to something else; labels that
+                are more than the positions.
         """
-        if not isinstance(weights, Tensor):
+        if not isinstance(name, str):
             raise TypeError(
-                f"Trace.of_weights: weights is a {type(weights).__name__}. It must be a torch "
-                "tensor. Write torch.as_tensor(weights)."
+                f"Trace.of_weights: name is a {type(name).__name__}. It must be a str. Write "
+                "Trace.of_weights('decoder', weights)."
             )
-        if weights.dim() not in (2, 3, 4):
-            raise ValueError(
-                f"Trace.of_weights: weights {shape_text(weights.shape)}. They are (query, key), "
-                "(batch, query, key) or (batch, heads, query, key). Add or merge axes."
-            )
+        check_weights(
+            "Trace.of_weights: weights",
+            weights,
+            normalized=normalized,
+            otherwise="or say normalized=False where they are not meant to",
+        )
         weights = as_four_axes(weights)
         trace = cls()
         site = trace.site(name)
+        weights = weights.detach().clone()  # what becomes of the caller's is not the trace's
         site.runs.append(Run([Call(weights, torch.ones_like(weights, dtype=torch.bool))]))
         trace.label(query_tokens, key_tokens)
         return trace
@@ -95,10 +102,21 @@ class Trace:
         """A site by name, or by its place.
 
         Raises:
+            TypeError: it is neither.
             KeyError, IndexError: there is none.
         """
         if isinstance(which, int):
+            if not -len(self) <= which < len(self):
+                raise IndexError(
+                    f"the trace has no site {which}. It has {len(self)}: "
+                    f"{', '.join(self._sites) or 'none'}. Give one of them by name."
+                )
             return list(self._sites.values())[which]
+        if not isinstance(which, str):
+            raise TypeError(
+                f"trace[{which!r}]: a site is named by a str, or by its place, an int. For "
+                "several write trace.select(sites=trace.names[:2])."
+            )
         if which not in self._sites:
             raise KeyError(
                 f"the trace has no site {which!r}. It has: {', '.join(self._sites) or 'none'}."
@@ -126,16 +144,20 @@ class Trace:
         Padded examples have fewer tokens than positions. ``site`` None labels all.
 
         Raises:
+            TypeError: no lists of text.
             ValueError: not a list for each example, or more tokens than positions.
         """
-        for labelled in [self[site]] if site is not None else self:
-            for name, tokens, axis in (("query", query_tokens, 2), ("key", key_tokens, 3)):
-                if tokens is not None:
-                    _check_tokens(labelled, name, tokens, axis)
+        sites = [self[site]] if site is not None else list(self)
+        for name, tokens in (("query", query_tokens), ("key", key_tokens)):
+            if tokens is not None:
+                check_text(name, tokens)
+                for labelled in sites:
+                    check_counts(labelled, name, tokens)
+        for labelled in sites:
             if query_tokens is not None:
-                labelled.query_tokens = query_tokens
+                labelled.query_tokens = [list(row) for row in query_tokens]
             if key_tokens is not None:
-                labelled.key_tokens = key_tokens
+                labelled.key_tokens = [list(row) for row in key_tokens]
 
     def select(
         self,
@@ -144,14 +166,28 @@ class Trace:
         examples: Sequence[int] | None = None,
         heads: Sequence[int] | None = None,
     ) -> Trace:
-        """Some sites, examples and heads only."""
+        """Some sites, examples and heads only, in this order.
+
+        Raises:
+            TypeError: no lists of names, or of places.
+            KeyError, IndexError: one is not there.
+        """
+        if isinstance(sites, str):
+            raise TypeError(
+                f"Trace.select: sites={sites!r} is one name. It must be a list. Write "
+                f"sites=[{sites!r}]."
+            )
         chosen = Trace()
         for name in self.names if sites is None else sites:
             chosen.add(self[name].select(examples, heads))
         return chosen
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write one safetensors file, with the tokens as JSON in its header; see :meth:`load`."""
+        """Write one safetensors file, with the tokens as JSON in its header; see :meth:`load`.
+
+        Raises:
+            ValueError: a folder is there, or the folder that it would be in is not.
+        """
         from regard.recording.storage import save
 
         save(self, path)
@@ -169,19 +205,9 @@ class Trace:
 
 
 def as_four_axes(weights: Tensor) -> Tensor:
-    """(batch, heads, query, key), where what has no batch or no heads has one."""
+    """(batch, heads, query, key); what has no batch or no heads has one, further axes are batch."""
     if weights.dim() == 2:
         return weights[None, None]
-    return weights[:, None] if weights.dim() == 3 else weights
-
-
-def _check_tokens(site: Site, name: str, tokens: Any, axis: int) -> None:
-    shape = site.run.weights.shape
-    given = [len(row) for row in tokens]
-    if len(given) != shape[0] or max(given, default=0) > shape[axis]:
-        raise ValueError(
-            f"Trace.label: {name}_tokens has {len(given)} lists, of {min(given, default=0)} to "
-            f"{max(given, default=0)} tokens, but site {site.name!r} has weights "
-            f"{shape_text(shape)}. Give one list for each of the {shape[0]} examples, of at most "
-            f"{shape[axis]} tokens."
-        )
+    if weights.dim() == 3:
+        return weights[:, None]
+    return weights if weights.dim() == 4 else weights.flatten(0, -4)
