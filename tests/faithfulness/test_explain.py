@@ -1,12 +1,15 @@
 """The whole examination, on models too small to have learned anything."""
 
 import json
+import math
+from itertools import product
 
 import numpy as np
 import pytest
+import torch
 
 from regard.faithfulness import Effort, explain
-from regard.faithfulness.models import choose_examples
+from regard.faithfulness.models import check_models, choose_examples
 from regard.faithfulness.precondition import right_answers
 from regard.models import Side, Translator
 from regard.search import predict
@@ -14,6 +17,7 @@ from regard.text import Pair
 from tests.faithfulness.translators import PAIRS, SIDES, fresh
 
 FEW = [PAIRS[1], PAIRS[3]]
+MANY = [Pair("".join(letters), "u") for letters in product("abcdef", repeat=4)][:400]
 LITTLE = Effort(num_permutations=4, restarts=1, steps=3, num_random_orders=1)
 
 
@@ -94,10 +98,24 @@ def test_a_model_without_baselines_is_judged_with_the_precondition_open(translat
 
 
 def test_it_stops_where_uniform_attention_does_as_well(translator):
-    report = explain(translator, PAIRS, uniform=[blind()], frozen=[fresh(seed=3)], effort=LITTLE)
+    report = explain(translator, MANY, uniform=[blind()], frozen=[frozen()], effort=LITTLE)
     assert [section.name for section in report.sections] == ["precondition"]
     assert [claim.grade for claim in report.claims] == ["cannot decide"]
     assert report.headline == "Cannot decide on this data (uniform attention does as well)."
+    assert "below a margin of 0.01" in report.claims[0].sentence
+    assert "below a margin of 0.01" in report.sections[0].method
+    assert report.settings["margin of accuracy within which a baseline does as well"] == 0.01
+
+
+def test_few_examples_do_not_show_that_it_does_as_well(translator):
+    report = explain(translator, PAIRS, uniform=[blind()], effort=LITTLE)
+    assert report.headline == (
+        "Cannot decide on this data (too few examples or trainings to tell whether uniform "
+        "attention does as well)."
+    )
+    assert "of 5 examples. To tell a difference as small as 0.01 takes about 300 examples." in (
+        report.claims[0].sentence
+    )
 
 
 @pytest.mark.slow
@@ -106,12 +124,12 @@ def test_it_goes_on_if_told_to_and_the_verdict_remains(translator):
         translator, FEW[:1], uniform=[blind()], effort=LITTLE, despite_precondition=True
     )
     assert len(report.sections) == 8
-    assert report.headline == "Cannot decide on this data (uniform attention does as well)."
+    assert report.headline.startswith("Cannot decide on this data (too few examples")
 
 
 @pytest.mark.slow
 def test_uniform_weights_make_permutation_a_no_op():
-    report = explain(blind(), FEW[:1], effort=LITTLE)
+    report = explain(blind(), [*PAIRS, Pair("bad", "w")], effort=LITTLE)
     assert report.section("permutation").estimates["all decisions"].value < 1e-6
     layer = report.claims[1]
     assert (layer.name, layer.grade) == ("what the attention layer drew on", "not evidence")
@@ -119,6 +137,12 @@ def test_uniform_weights_make_permutation_a_no_op():
 
 def blind():
     return fresh(seed=4, attention="uniform")
+
+
+def frozen(seed=3):
+    translator = fresh(seed=seed)
+    translator.frozen_scores = True
+    return translator
 
 
 def test_an_answer_is_right_if_it_is_one_of_the_targets(translator):
@@ -181,3 +205,65 @@ def test_what_cannot_be_tested_is_refused_in_words():
         "explain: targets='gold' is unknown. Choose one of: predicted, reference."
     )
     assert "max_examples=0" in refused(ValueError, max_examples=0)
+    assert refused(ValueError, seed=-1) == (
+        "explain: seed=-1. A seed is a whole number that is not negative. Give one from 0 to "
+        "4,294,967,295."
+    )
+    assert refused(TypeError, seed=1.5).startswith("explain: seed=1.5, float.")
+    assert refused(ValueError, margin=0.0) == (
+        "explain: margin=0.0. It is a share. Give a number above 0 and below 1."
+    )
+    assert "bound=nan" in refused(ValueError, bound=math.nan)
+
+
+@pytest.mark.usefixtures("as_a_user")
+def test_the_same_parameters_are_no_other_training(translator):
+    same = "A model compared with itself tells nothing. Give one trained with "
+    for group, how in (
+        ("seeds", "another --seed"),
+        ("uniform", "--attention uniform"),
+        ("frozen", "--frozen-scores"),
+    ):
+        assert refused(ValueError, **{group: [fresh(seed=0)]}) == (
+            f"explain: {group}[0] has the very parameters of translator. {same}{how}."
+        )
+    assert refused(ValueError, seeds=[fresh(seed=1), fresh(seed=1)]).startswith(
+        "explain: seeds[1] has the very parameters of seeds[0]. "
+    )
+
+
+@pytest.mark.usefixtures("as_a_user")
+def test_other_trainings_differ_in_nothing_else():
+    assert refused(ValueError, frozen=[fresh(seed=3)]).startswith(
+        "explain: frozen[0] was not trained with its scores frozen; at least, its config.json does "
+    )
+    assert refused(ValueError, seeds=[frozen()]).startswith(
+        "explain: seeds[0] was trained with its scores frozen, translator was not."
+    )
+    assert refused(ValueError, seeds=[blind()]) == (
+        "explain: seeds[0] is another model: attention='uniform' where translator has 'additive', "
+        "attn_dim=None where translator has 6. It must be the same model, trained anew. Train one "
+        "like translator, but with another --seed."
+    )
+    assert "cell='lstm' where translator has 'gru'" in refused(
+        ValueError, seeds=[fresh(seed=1, cell="lstm")]
+    )
+    assert "hidden_dim=10 where translator has 12" in refused(
+        ValueError, uniform=[fresh(seed=1, attention="uniform", hidden_dim=10)]
+    )
+    other = fresh(seed=1, window=1)
+    other.frozen_scores = True
+    assert "window=1 where translator has 3" in refused(ValueError, frozen=[other])
+
+
+def test_what_makes_no_difference_in_one_layer_is_none(translator):
+    check_models(translator, seeds=[fresh(seed=1, residual=False)], uniform=[blind()])
+
+
+@pytest.mark.parametrize("targets", ["predicted", "reference"])
+def test_a_model_that_gives_nan_gets_no_verdict(targets):
+    broken = fresh()
+    with torch.no_grad():
+        broken.network.decoder.readout.to_logits.weight.fill_(math.nan)
+    with pytest.raises(ValueError, match="the decoder's log-probabilities are NaN"):
+        explain(broken, FEW[:1], targets=targets, effort=LITTLE)

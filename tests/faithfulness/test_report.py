@@ -11,6 +11,7 @@ import pytest
 from rich.console import Console
 
 from regard.faithfulness import Claim, Estimate, Histogram, Interval, Report, Section
+from regard.faithfulness.figures import forest
 from regard.faithfulness.page import page
 
 NAN = float("nan")
@@ -117,8 +118,21 @@ def test_the_figure_draws_each_number_at_its_place(elements):
     assert bars[0] / bars[1] == pytest.approx(3 / 9, abs=0.01)
 
 
+def test_the_figure_of_nothing_but_zeros_has_them_at_zero():
+    zero = Estimate(0.0, Interval(0.0, 0.0), None, 7)
+    drawn = Elements(forest({"trained": zero, "frozen": zero}, "accuracy"))
+    (line,) = drawn.all("line", "zero")
+    assert [dot["cx"] for dot in drawn.all("circle", "dot")] == [line["x1"]] * 2
+
+
 def test_the_page_is_written_whole(tmp_path):
     path = tmp_path / "report.html"
     REPORT.to_html(path)
     assert path.read_text(encoding="utf-8") == page(REPORT)
     assert [file.name for file in tmp_path.iterdir()] == ["report.html"]
+
+
+def test_a_page_is_an_html_file(tmp_path):
+    with pytest.raises(ValueError, match=r"^Report\.to_html: '.*a\.txt' ends with '\.txt'\."):
+        REPORT.to_html(tmp_path / "a.txt")
+    assert not list(tmp_path.iterdir())

@@ -1,6 +1,7 @@
 """Models on disk: what is written comes back, and nothing else is taken for a model."""
 
 import json
+import math
 import os
 import pickle
 import shutil
@@ -84,6 +85,56 @@ def test_other_tokenizers_learn_no_pieces():
         Side.build("characters", ["a"], num_pieces=9)
 
 
+@pytest.mark.parametrize("frozen_scores", [False, True])
+def test_a_folder_says_whether_the_scores_were_frozen(tmp_path, frozen_scores):
+    translator = make_translator()
+    translator.frozen_scores = frozen_scores
+    translator.save_pretrained(tmp_path)
+    again = Translator.from_pretrained(tmp_path)
+    assert again.frozen_scores is frozen_scores
+    assert again.with_network(again.network).frozen_scores is frozen_scores
+
+
+def test_a_folder_from_before_that_was_recorded_is_read(folder):
+    path = folder / "config.json"
+    config = json.loads(path.read_text())
+    del config["training"]
+    path.write_text(json.dumps(config))
+    assert Translator.from_pretrained(folder).frozen_scores is False
+
+
+@pytest.mark.parametrize("number", [math.nan, math.inf])
+def test_one_number_that_is_not_finite_is_named(folder, number, as_a_user):
+    put_one(number)(folder)
+    with pytest.raises(
+        ModelFolderError,
+        match=r"cannot be used: 1 of the \d+ numbers of decoder\.readout\.to_logits\.weight in "
+        r"model\.safetensors are NaN or infinite\. .*restore a copy\.$",
+    ):
+        Translator.from_pretrained(folder)
+
+
+@pytest.mark.parametrize("beam", [1, 2])
+def test_a_model_that_gives_nan_as_it_runs_says_so(beam):
+    translator = make_translator()
+    with torch.no_grad():
+        translator.network.decoder.readout.to_logits.weight.fill_(math.nan)
+    with pytest.raises(
+        ValueError, match=r"step 1: the decoder's log-probabilities are NaN in 1 of"
+    ):
+        predict(translator, ["abc"], beam=beam)
+
+
+def test_weights_that_are_nan_align_nothing():
+    translator = make_translator()
+    with torch.no_grad():
+        next(translator.network.decoder.score.parameters()).fill_(math.nan)
+    with pytest.raises(
+        ValueError, match=r"align: the model's weights for this pair are not finite"
+    ):
+        translator.align("abc", "AE B")
+
+
 def test_the_folder_holds_three_files_and_no_pickle(folder):
     names = sorted(path.name for path in folder.iterdir())
     assert names == ["config.json", "model.safetensors", "tokenizer.json"]
@@ -123,6 +174,22 @@ def rename_a_tensor(folder):
     tensors = load_file(folder / "model.safetensors")
     tensors["other"] = tensors.pop("encoder.embedding.tables.0.weight")
     save_file(tensors, folder / "model.safetensors")
+
+
+def put_one(number):
+    def put(folder):
+        tensors = load_file(folder / "model.safetensors")
+        tensors["decoder.readout.to_logits.weight"][0, 1] = number
+        save_file(tensors, folder / "model.safetensors")
+
+    put.__name__ = f"put_{number}"
+    return put
+
+
+def put_complex_numbers(folder):
+    tensors = load_file(folder / "model.safetensors")
+    name = "encoder.embedding.tables.0.weight"
+    save_file(tensors | {name: tensors[name].to(torch.complex64)}, folder / "model.safetensors")
 
 
 def forget_the_cell(folder):
@@ -179,7 +246,12 @@ def not_text(folder):
         edit_config(attention="cosine"),
         edit_config(source_vocab_size=5),
         edit_config(dropout="much"),
+        edit_config(training="frozen"),
+        edit_config(training={"frozen_scores": "yes"}),
         rename_a_tensor,
+        put_one(math.nan),
+        put_one(-math.inf),
+        put_complex_numbers,
         forget_the_cell,
         nest_deeply,
         put_a_pipe,

@@ -24,6 +24,7 @@ WEIGHTS = np.array(
 )
 SOURCE = ["c", "a", "k", "e"]
 TARGET = ["K", "EY", "K"]
+ONE_CELL = [[1.0]]
 
 
 def grid_axes(figure: Figure) -> list[Axes]:
@@ -346,3 +347,44 @@ def test_the_demo_prints_and_writes_nothing(tmp_path):
     assert done.returncode == 0, done.stderr
     assert "q1 46 31 23" in done.stdout
     assert not os.listdir(tmp_path)
+
+
+def test_long_labels_are_cut_and_a_long_title_too():
+    figure = plots.alignment(ONE_CELL, ["x" * 3000], ["y" * 33], title="t" * 3000)
+    (ax,) = grid_axes(figure)
+    assert texts(ax.get_xticklabels()) == ["x" * 31 + "…"]
+    assert texts(ax.get_yticklabels()) == ["y" * 31 + "…"]
+    assert len(ax.get_title(loc="left")) == 200
+    assert max(figure.get_size_inches()) < 20
+    (ax,) = grid_axes(plots.alignment(ONE_CELL, ["x" * 32], ["y"]))
+    assert texts(ax.get_xticklabels()) == ["x" * 32]
+
+
+@pytest.mark.parametrize(("positions", "every"), [(200, 1), (201, 2), (600, 3)])
+def test_a_large_grid_stays_on_the_screen_with_as_many_labels_as_have_room(positions, every):
+    source = [f"s{j}" for j in range(positions)]
+    figure = plots.alignment(np.full((2, positions), 1 / positions), source, ["x", "y"])
+    (ax,) = grid_axes(figure)
+    assert max(figure.get_size_inches()) < 27
+    assert texts(ax.get_xticklabels()) == source[::every]
+    assert list(ax.get_xticks()) == list(range(0, positions, every))
+    first, second = ax.get_xticks()[:2]
+    gap = ax.transData.transform((second, 0))[0] - ax.transData.transform((first, 0))[0]
+    assert gap / figure.dpi > 0.1199
+
+
+def test_a_place_that_cannot_be_written_to_is_told_by_its_own_name(tmp_path, monkeypatch):
+    def refuse(path: Path, **options: object) -> None:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, "touch", refuse)
+    with pytest.raises(PermissionError) as caught:
+        plots.save(plots.alignment(ONE_CELL, "a", "b"), tmp_path / "a.png")
+    assert caught.value.filename == str(tmp_path / "a.png")
+
+
+def test_a_pipe_is_not_replaced(tmp_path):
+    os.mkfifo(tmp_path / "a.png")
+    with pytest.raises(ValueError, match="is a device or a pipe"):
+        plots.save(plots.alignment(ONE_CELL, "a", "b"), tmp_path / "a.png")
+    assert (tmp_path / "a.png").is_fifo()

@@ -29,3 +29,10 @@ def test_each_measure_has_a_panel_and_each_model_one_colour():
     assert [text.get_text() for text in entropy.get_legend().get_texts()] == ["dot", "additive"]
     assert updates.get_legend() is None
     assert figure.get_suptitle() == "$T$"
+
+
+def test_a_panel_may_be_empty():
+    figure = measures_by_size({"updates": {"dot": []}, "entropy": {"dot": DOT}}, size="key_dim")
+    figure.canvas.draw()
+    empty, _ = figure.axes
+    assert [len(line.get_xdata()) for line in empty.lines] == [0]

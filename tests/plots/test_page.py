@@ -137,7 +137,7 @@ def test_the_same_trace_gives_the_same_file(tmp_path):
 @pytest.mark.usefixtures("as_a_user")
 def test_what_are_no_weights_is_refused(tmp_path, weights, message):
     with pytest.raises(ValueError, match=message):
-        plots.page(Trace.of_weights("w", weights), tmp_path / "page.html")
+        plots.page(Trace.of_weights("w", weights, normalized=False), tmp_path / "page.html")
     assert not list(tmp_path.iterdir())
 
 

@@ -78,3 +78,38 @@ def test_an_unknown_mark_is_refused(options, message):
 def test_pieces_that_do_not_fit_are_refused():
     with pytest.raises(ValueError, match=r"shape \(3, 4\) with 3 source pieces and 3 target"):
         plots.merge_subwords(WEIGHTS, list("abc"), list("xyz"), source_mark="##")
+
+
+@pytest.mark.parametrize(
+    ("mark", "pieces", "other"),
+    [
+        ("##", ["▁a", "b"], "▁"),
+        ("▁", ["lo@@", "w"], "@@"),
+        ("Ġ", ["un", "##seen"], "##"),
+        ("@@", ["The", "Ġend"], "Ġ"),
+    ],
+)
+def test_a_mark_that_no_piece_has_is_refused_where_they_have_another(mark, pieces, other):
+    with pytest.raises(
+        ValueError, match=rf"source_mark='{mark}', but no piece has it.*Pass source_mark='{other}'"
+    ):
+        plots.merge_subwords([[0.5, 0.5]], pieces, ["x"], source_mark=mark)
+
+
+@pytest.mark.parametrize("mark", ["##", "@@", "Ġ", "▁"])
+def test_pieces_that_are_whole_words_may_bear_no_mark(mark):
+    plots.merge_subwords([[1.0]], ["word"], ["x"], source_mark=mark)
+    plots.merge_subwords([[1.0]], ["##"], ["x"], source_mark=mark)  # a token of its own
+
+
+@pytest.mark.parametrize(
+    ("weights", "message"),
+    [
+        ([[float("nan"), 1.0]], r"weights\[0, 0\] = nan is not a finite number"),
+        ([[-5.0, 9.0]], r"weights\[0, 0\] = -5 is negative .*not scores"),
+        ([[[0.5, 9.0]]], r"weights\[0, 0, 1\] = 9 is above 1"),
+    ],
+)
+def test_what_are_no_weights_is_not_merged(weights, message):
+    with pytest.raises(ValueError, match=rf"^plots.merge_subwords: {message}"):
+        plots.merge_subwords(weights, ["▁a", "b"], ["x"], source_mark="▁")

@@ -1,5 +1,6 @@
 """The alignment error rate, on links counted by hand."""
 
+import numpy as np
 import pytest
 import torch
 
@@ -48,3 +49,58 @@ def test_what_cannot_be_counted_is_refused():
         alignment_error_rate([set()], [KnownAlignment({(0, 0)}, set())])
     with pytest.raises(ValueError, match="no links were found"):
         alignment_error_rate([set()], [KnownAlignment(set(), {(0, 0)})])
+
+
+@pytest.mark.usefixtures("as_a_user")
+def test_links_of_what_are_no_weights_are_refused():
+    with pytest.raises(TypeError, match=r"links: weights is a list\. .*torch\.as_tensor"):
+        links([[1.0, 0.0]])
+    with pytest.raises(TypeError, match=r"links: weights is a tensor of torch\.int64"):
+        links(torch.eye(2, dtype=torch.long))
+    with pytest.raises(ValueError, match=r"links: weights \(1, 2, 2\)\. .*weights\[0, 0\]"):
+        links(torch.ones(1, 2, 2))
+    with pytest.raises(ValueError, match=r"links: weights\[1, 0\] = nan\. .*find where it arose"):
+        links(torch.tensor([[0.5, 0.5], [float("nan"), 1.0]]))
+    with pytest.raises(ValueError, match=r"links: weights\[0, 1\] = -5\. .*not scores"):
+        links(torch.tensor([[9.0, -5.0]]))
+
+
+@pytest.mark.usefixtures("as_a_user")
+@pytest.mark.parametrize("number", [torch.tensor, np.int32, np.asarray])
+def test_positions_of_any_whole_number_type_are_numbers(number):
+    known = KnownAlignment({(0, 1), (1, 0)}, {(0, 1), (1, 0)})
+    found = (
+        {(number(0), number(1)), (number(1), number(1))}
+        if number is not np.asarray
+        else [np.array([0, 1]), np.array([1, 1])]
+    )
+    # one of two found is right, one of two sure ones found
+    assert alignment_error_rate([found], [known]) == 0.5
+
+
+@pytest.mark.usefixtures("as_a_user")
+def test_lists_and_plain_tuples_are_links_too():
+    known = ([(0, 1), (1, 0)], [(1, 0), (0, 1), (2, 2)])
+    assert alignment_error_rate([[(0, 1), (1, 1)]], [known]) == 0.5
+
+
+@pytest.mark.usefixtures("as_a_user")
+@pytest.mark.parametrize(
+    ("found", "known", "message"),
+    [
+        ([{(0, 0)}], [{(0, 0)}], r"known\[0\] is a set\. .*Write KnownAlignment\(sure, possible\)"),
+        ({(0, 0)}, [RIGHT := KnownAlignment({(0, 0)}, {(0, 0)})], r"found\[0\] holds the link 0\."),
+        ([{(0, 0)}], RIGHT, r"known is a KnownAlignment\. .*Write \[known\]"),
+        ([{(0, 0.5)}], [RIGHT], r"found\[0\] holds the link \(0, 0\.5\)\."),
+        ([{"00"}], [RIGHT], r"found\[0\] holds the link '00'\."),
+        ([7], [RIGHT], r"found\[0\] holds a int\."),
+        (None, [RIGHT], r"found is a NoneType\."),
+    ],
+)
+def test_what_are_no_links_is_refused_in_words(found, known, message):
+    with pytest.raises(TypeError, match=f"^alignment_error_rate: {message}"):
+        alignment_error_rate(found, known)
+
+
+def test_without_a_source_there_is_nothing_to_link():
+    assert diagonal(3, 0) == diagonal(0, 3) == set()

@@ -215,6 +215,16 @@ def test_frozen_scores_stay_as_they_were_drawn_while_all_else_trains(tmp_path):
     run(tmp_path, replace(OPTIONS, frozen_scores=True), translator=translator)
     for name, tensor in weights_in(tmp_path).items():
         assert torch.equal(tensor, before[name]) == name.startswith("decoder.score."), name
+    assert translator.frozen_scores
+    assert Translator.from_pretrained(tmp_path).frozen_scores
+
+
+def test_a_run_that_trains_its_scores_is_not_called_frozen(tmp_path):
+    translator = make_translator()
+    translator.frozen_scores = True
+    run(tmp_path, replace(OPTIONS, epochs=1), translator=translator)
+    assert not translator.frozen_scores
+    assert not Translator.from_pretrained(tmp_path).frozen_scores
 
 
 def test_without_parameters_in_its_scores_there_is_nothing_to_freeze(tmp_path):

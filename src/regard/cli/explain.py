@@ -1,6 +1,7 @@
 """``regard explain``: what a model's attention weights may be taken as evidence for."""
 
 import json
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -43,6 +44,12 @@ def explain(
         int, typer.Option(help="Sources to examine, drawn at random; accuracy takes all.")
     ] = 200,
     seed: Annotated[int, typer.Option(help="Of every draw.")] = 1,
+    margin: Annotated[
+        float,
+        typer.Option(
+            help="Accuracy that a baseline may lose, by the interval, and still does as well."
+        ),
+    ] = 0.01,
     targets: Annotated[
         str,
         typer.Option(help="Explain the model's own 'predicted' targets or the 'reference' ones."),
@@ -64,9 +71,9 @@ def explain(
     """Test what a model's attention weights may be taken as evidence for.
 
     High weight is not evidence by itself. First the precondition: if attention that is uniform, or
-    that was never trained, is as accurate, this data cannot decide, and the report stops. Then
-    weights are shuffled, replaced by an adversary's, and erased, inputs are removed, and trainings
-    compared. Every number has its interval and its baselines.
+    that was never trained, is as accurate, or there is too little data to tell, this data cannot
+    decide, and the report stops. Then weights are shuffled, replaced by an adversary's, and erased,
+    inputs are removed, and trainings compared. Every number has its interval and its baselines.
 
     Examples:
 
@@ -86,9 +93,10 @@ def explain(
     from regard.cli.unknown import UnknownTokens
     from regard.faithfulness import explain as examine
     from regard.models import Translator
+    from regard.plots.page import check_page_path
 
     if html is not None:
-        _check_html(html)
+        check_page_path(html, "--html")
     translator = Translator.from_pretrained(model)
     notes: list[str] = []
     pairs = data.read(test, skip_bad_lines, notes)
@@ -106,24 +114,33 @@ def explain(
         transient=True,
     ) as bar:
         task = bar.add_task("starting", total=1.0)
-        report = examine(
-            translator,
-            pairs,
-            seeds=_read(seed_model),
-            uniform=_read(uniform),
-            frozen=_read(frozen),
-            targets=targets,
-            max_examples=max_examples,
-            seed=seed,
-            despite_precondition=anyway,
-            tell=lambda fraction, what: bar.update(task, completed=fraction, description=what),
-        )
-    if html is not None:
-        report.to_html(html)
+        try:
+            report = examine(
+                translator,
+                pairs,
+                seeds=_read(seed_model),
+                uniform=_read(uniform),
+                frozen=_read(frozen),
+                targets=targets,
+                max_examples=max_examples,
+                seed=seed,
+                margin=margin,
+                despite_precondition=anyway,
+                tell=lambda fraction, what: bar.update(task, completed=fraction, description=what),
+            )
+        except ValueError as error:
+            options = {
+                "seeds": ("--seed-model", seed_model),
+                "uniform": ("--uniform", uniform),
+                "frozen": ("--frozen", frozen),
+            }
+            raise ValueError(_as_given(str(error), model, options)) from None
     if as_json:
         typer.echo(json.dumps(report.to_json(), ensure_ascii=False))
-        return
-    Console().print(report, highlight=False)
+    else:
+        Console().print(report, highlight=False)
+    if html is not None:  # last: whatever befalls the file, the report was told
+        report.to_html(html)
 
 
 def _read(folders: list[Path] | None) -> "list[Translator]":
@@ -132,11 +149,15 @@ def _read(folders: list[Path] | None) -> "list[Translator]":
     return [Translator.from_pretrained(folder) for folder in folders or []]
 
 
-def _check_html(path: Path) -> None:
-    """Before the work, not after it."""
-    if path.is_dir():
-        raise ValueError(f"--html {str(path)!r} is a folder. Give the name of a file.")
-    if not path.parent.is_dir():
-        raise ValueError(
-            f"--html {str(path)!r} is to be in a folder that does not exist. Make it first."
-        )
+def _as_given(message: str, model: Path, options: dict[str, tuple[str, list[Path] | None]]) -> str:
+    """With the folders that were given in place of Python's ``translator`` and ``uniform[0]``."""
+
+    def given(found: re.Match[str]) -> str:
+        if found["group"] is None:
+            return str(model)
+        option, folders = options[found["group"]]
+        return f"{option} {(folders or [])[int(found['place'])]}"
+
+    return re.sub(
+        rf"\b(?:translator|(?P<group>{'|'.join(options)})\[(?P<place>\d+)\])", given, message
+    )

@@ -7,7 +7,10 @@ from pathlib import Path
 
 def write_atomically(path: Path, content: bytes) -> None:
     """Write a file so that a crash leaves either the old content or the new, never a part."""
-    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:80]}.")
+    except OSError as error:  # says the temporary name, which nobody gave
+        raise OSError(error.errno, error.strerror, str(path)) from None
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(content)

@@ -16,13 +16,14 @@ from regard.faithfulness.adversary import BOUND
 from regard.faithfulness.intervals import NUM_DRAWS, Bootstrap
 from regard.faithfulness.leave_one_out import leave_one_out
 from regard.faithfulness.measures import Effort, Peer, measure
-from regard.faithfulness.models import Asked, check_models, choose_examples
+from regard.faithfulness.models import Asked, check_models, check_numbers, choose_examples
 from regard.faithfulness.precondition import all_right_answers
 from regard.faithfulness.report import Report, Section
 from regard.faithfulness.seq2seq import Seq2SeqDecisions
 from regard.models import Translator
 from regard.text import Pair
 
+MARGIN = 0.01
 _CHUNK = 64  # examples together: bounds the memory
 
 
@@ -37,6 +38,7 @@ def explain(
     max_examples: int = 200,
     seed: int = 1,
     bound: float = BOUND,
+    margin: float = MARGIN,
     effort: Effort = Effort(),  # noqa: B008, frozen
     despite_precondition: bool = False,
     tell: Callable[[float, str], None] = lambda fraction, what: None,
@@ -59,14 +61,17 @@ def explain(
         max_examples: sources to take, drawn at random.
         seed: of every draw.
         bound: total variation distance up to which an output counts as the same.
+        margin: accuracy that uniform or frozen attention may lose and still does as well; above 0.
+            Where the interval neither lies below it nor above 0, the data is too little to tell.
         effort: how hard the tests try.
         despite_precondition: go on where the data cannot decide; the verdict remains.
         tell: hears the fraction done and what is being done.
 
     Raises:
         TypeError: not translators, not pairs.
-        ValueError: a model without attention, or with other vocabularies; a ``uniform`` that is
-            not; no pairs with two source tokens or more.
+        ValueError: a model without attention, or with other vocabularies; another model than the
+            translator's, or the translator itself; a ``uniform`` or ``frozen`` that is not; no
+            pairs with two source tokens or more; a number out of its range; a model that gives NaN.
 
     >>> from regard.models import Side
     >>> sides = Side.build("characters", ["abc"]), Side.build("characters", ["xyz"])
@@ -77,6 +82,7 @@ def explain(
     'not tested'
     """
     check_sizes("explain", max_examples=max_examples)
+    check_numbers(seed=seed, bound=bound, margin=margin)
     check_models(translator, seeds=seeds, uniform=uniform, frozen=frozen)
     trained = [translator, *seeds]
     groups = {"trained": trained, "uniform": uniform, "frozen": frozen}
@@ -89,8 +95,8 @@ def explain(
             for name, models in groups.items()
             if models
         }
-        required = sections.precondition(answers, seed=seed)
-    claim = verdict.judge_precondition(required)
+        required = sections.precondition(answers, seed=seed, margin=margin)
+    claim = verdict.judge_precondition(required, margin=margin)
     asked = choose_examples(translator, pairs, targets=targets, most=max_examples, seed=seed)
     settings = {
         "decisions": f"each token of the {targets} targets, the end included, teacher-forced",
@@ -99,6 +105,7 @@ def explain(
         "trainings": f"{len(trained)}{_few(len(trained))}",
         "seed": seed,
         "bound": bound,
+        "margin of accuracy within which a baseline does as well": margin,
         "permutations": effort.num_permutations,
         "adversary": f"{effort.restarts} starts of {effort.steps} steps of Adam",
         "random orders averaged": effort.num_random_orders,

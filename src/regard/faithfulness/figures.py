@@ -17,6 +17,8 @@ def forest(estimates: Mapping[str, Estimate], unit: str) -> str:
     ends = [0.0]
     for found in drawn.values():
         ends += [found.value, *_ends(found)]
+    if max(ends) == min(ends):
+        ends.append(1.0)  # all is 0: any scale shows it
     ticks = _ticks(min(ends), max(ends))
     left, right = min(ticks[0], min(ends)), max(ticks[-1], max(ends))
 

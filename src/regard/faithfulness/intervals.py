@@ -9,6 +9,8 @@ from jaxtyping import Float, Int
 
 NUM_DRAWS = 2000
 LEVEL = 0.95
+FEWEST = 6
+"""Examples below which no interval means anything: with 5, all alike, a sign test has p = 0.06."""
 
 
 @dataclass(frozen=True)

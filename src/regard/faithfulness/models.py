@@ -14,6 +14,13 @@ from regard.text import Pair, references
 from regard.text.batches import Example
 
 TARGETS = ("predicted", "reference")
+_HOW = {
+    "seeds": "with another --seed",
+    "uniform": "with --attention uniform",
+    "frozen": "with --frozen-scores",
+}
+_LARGEST_SEED = 2**32 - 1
+_UNIFORM_DIFFERS = ("attention", "attn_dim")
 
 
 class Asked(NamedTuple):
@@ -61,8 +68,37 @@ def choose_examples(
     )
 
 
+def check_numbers(*, seed: object, bound: object, margin: object) -> None:
+    """A seed of both torch and NumPy, and shares.
+
+    Raises:
+        TypeError: not numbers.
+        ValueError: numbers out of their range.
+    """
+    if isinstance(seed, bool) or not isinstance(seed, int | np.integer):
+        raise TypeError(
+            f"explain: seed={seed!r}, {type(seed).__name__}. A seed is a whole number. Give one, "
+            f"from 0 to {_LARGEST_SEED:,}."
+        )
+    if not 0 <= seed <= _LARGEST_SEED:
+        raise ValueError(
+            f"explain: seed={seed}. A seed is a whole number that is not negative. Give one from 0 "
+            f"to {_LARGEST_SEED:,}."
+        )
+    for name, share in (("bound", bound), ("margin", margin)):
+        if isinstance(share, bool) or not isinstance(share, int | float):
+            raise TypeError(
+                f"explain: {name}={share!r}, {type(share).__name__}. It is a share. Give a number "
+                "above 0 and below 1."
+            )
+        if not 0 < share < 1:
+            raise ValueError(
+                f"explain: {name}={share}. It is a share. Give a number above 0 and below 1."
+            )
+
+
 def check_models(translator: object, **groups: object) -> None:
-    """Models with attention, over the same vocabularies, and uniform where they should be.
+    """The same model over the same vocabularies, trained anew each time, as its group says.
 
     Raises:
         TypeError: not translators.
@@ -70,6 +106,7 @@ def check_models(translator: object, **groups: object) -> None:
     """
     _check_translator("translator", translator)
     assert isinstance(translator, Translator)
+    known = {"translator": translator}
     for group, others in groups.items():
         if isinstance(others, Translator) or not isinstance(others, Sequence):
             raise TypeError(
@@ -83,13 +120,65 @@ def check_models(translator: object, **groups: object) -> None:
                 raise ValueError(
                     f"explain: {name} cuts strings into other tokens than translator, or numbers "
                     "them otherwise. All are trained on the same pairs with the same tokenizers. "
-                    f"Train {name} on the data that translator was trained on."
+                    "Give one that was trained on the data of translator."
                 )
-            if group == "uniform" and not _is_uniform(other):
-                raise ValueError(
-                    f"explain: {name} has weights that differ from each other. Its attention must "
-                    "be uniform. Train it with 'regard train ... --attention uniform'."
-                )
+            for earlier, model in known.items():
+                if _same_parameters(model, other):
+                    raise ValueError(
+                        f"explain: {name} has the very parameters of {earlier}. A model compared "
+                        "with itself tells nothing. Give one "
+                        f"trained {_HOW[group]}."
+                    )
+            known[name] = other
+            _check_group(group, name, translator, other)
+
+
+def _check_group(group: str, name: str, translator: Translator, other: Translator) -> None:
+    """What its group says of it, and nothing else, sets it apart from the translator."""
+    if group == "uniform" and not _is_uniform(other):
+        raise ValueError(
+            f"explain: {name} has weights that differ from each other. Its attention must be "
+            "uniform. Train it with 'regard train ... --attention uniform'."
+        )
+    if group == "frozen" and not other.frozen_scores:
+        raise ValueError(
+            f"explain: {name} was not trained with its scores frozen; at least, its config.json "
+            "does not say so. What it reaches would be owed to trained attention. Train it with "
+            "'regard train ... --frozen-scores'."
+        )
+    if group == "seeds" and other.frozen_scores != translator.frozen_scores:
+        frozen, trained = (name, "translator") if other.frozen_scores else ("translator", name)
+        raise ValueError(
+            f"explain: {frozen} was trained with its scores frozen, {trained} was not. Other "
+            "trainings differ in nothing but their seed. Give one that was trained like translator."
+        )
+    allowed = _UNIFORM_DIFFERS if group == "uniform" else ()
+    fields = _fields(translator)
+    apart = [
+        f"{field}={given!r} where translator has {fields.get(field)!r}"
+        for field, given in _fields(other).items()
+        if given != fields.get(field) and field not in allowed
+    ]
+    if apart:
+        raise ValueError(
+            f"explain: {name} is another model: {', '.join(apart)}. It must be the same model, "
+            f"trained anew. Train one like translator, but {_HOW[group]}."
+        )
+
+
+def _fields(translator: Translator) -> dict[str, object]:
+    """Of its config, what makes a difference to what it computes."""
+    fields = translator.network.config.to_json()
+    if fields["encoder_layers"] == fields["decoder_layers"] == 1:
+        del fields["residual"]  # is of layers above the first
+    return fields
+
+
+def _same_parameters(one: Translator, other: Translator) -> bool:
+    first, second = one.network.state_dict(), other.network.state_dict()
+    return first.keys() == second.keys() and all(
+        torch.equal(part, second[name]) for name, part in first.items()
+    )
 
 
 def _check_translator(name: str, given: object) -> None:

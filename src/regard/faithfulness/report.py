@@ -75,10 +75,17 @@ class Report:
         return _without_nan(asdict(self))
 
     def to_html(self, path: str | PathLike[str]) -> None:
-        """Write one HTML file with the figures, which loads nothing from anywhere."""
+        """Write one HTML file with the figures, which loads nothing from anywhere.
+
+        Raises:
+            ValueError: the path does not end with .html, or its directory does not exist.
+            OSError: it cannot be written.
+        """
         from regard.core.files import write_atomically
         from regard.faithfulness.page import page
+        from regard.plots.page import check_page_path
 
+        check_page_path(Path(path), "Report.to_html")
         write_atomically(Path(path), page(self).encode())
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:

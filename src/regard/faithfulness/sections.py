@@ -15,7 +15,7 @@ LN_2 = float(np.log(2.0))
 _WEIGHT_BINS = (0.0, 0.25, 0.5, 0.75, 1.0)
 
 
-def precondition(groups: Mapping[str, np.ndarray], *, seed: int) -> Section:
+def precondition(groups: Mapping[str, np.ndarray], *, seed: int, margin: float) -> Section:
     """The accuracy of trained, uniform and frozen attention, each (trainings, sources)."""
     trained = groups["trained"]
     bootstrap = Bootstrap(np.arange(trained.shape[1]), seed=seed)
@@ -28,7 +28,8 @@ def precondition(groups: Mapping[str, np.ndarray], *, seed: int) -> Section:
         "Does the task need attention that has learned where to look?",
         "Free greedy decoding of every distinct source; the share whose prediction equals one of "
         "its targets. Uniform and frozen random attention are trained anew, each like the model. "
-        "Differences are paired by source.",
+        "Differences are paired by source. A baseline does as well if the interval of the "
+        f"difference lies below a margin of {margin:g}.",
         "accuracy",
         estimates,
     )

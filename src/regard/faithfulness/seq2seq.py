@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from torch.func import functional_call
 from torch.nn import functional
 
+from regard.core.finite import check_log_probs
 from regard.core.masks import Mask
 from regard.core.scores import Score
 from regard.layers.decoders.decoder import DecoderState
@@ -69,7 +70,8 @@ class Seq2SeqDecisions:
         """Log-probabilities of the next token when its step looks with these weights."""
         tokens = self._batch.target_in[self._example, self._step]
         with _looking(self._network, weights):
-            return self._network.decoder.step(tokens, self._state).logits.log_softmax(dim=-1)
+            logits = self._network.decoder.step(tokens, self._state).logits
+        return _log_probs(logits, "explain: other weights at one step")
 
     @torch.no_grad()
     def respond_without(
@@ -158,7 +160,7 @@ class Seq2SeqDecisions:
             )
             of_part = ((which >= start) & (which < start + _BATCH)).nonzero().squeeze(1)
             chosen = logits[which[of_part] - start, self._step[of_part]]
-            found.append(chosen.log_softmax(dim=-1))
+            found.append(_log_probs(chosen, f"explain: inputs {how}"))
             rows.append(of_part)
         return torch.cat(found)[torch.cat(rows).argsort()]
 
@@ -191,6 +193,12 @@ class Seq2SeqDecisions:
             changed[_PLACEHOLDER] = table[Vocabulary.END + 1 : -1].mean(dim=0)  # last: outside
             parameters[f"encoder.embedding.tables.{name}"] = changed
         return parameters
+
+
+def _log_probs(logits: Float[Tensor, "rows classes"], where: str) -> Float[Tensor, "rows classes"]:
+    log_probs = logits.log_softmax(dim=-1)
+    check_log_probs(log_probs, where)
+    return log_probs
 
 
 @contextmanager

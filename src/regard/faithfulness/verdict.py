@@ -1,18 +1,25 @@
 """The verdict in words: what the weights may be taken as evidence for, claim by claim."""
 
+import math
 from collections.abc import Mapping, Sequence
 
-from regard.faithfulness.intervals import Estimate
+from regard.faithfulness.intervals import FEWEST, Estimate
 from regard.faithfulness.report import Claim, Section, interval_text
 
 EVIDENCE, PARTLY, NOT = "evidence", "partly", "not evidence"
 CANNOT, UNTESTED = "cannot decide", "not tested"
 
 
-def judge_precondition(section: Section | None) -> Claim:
+DIVERGENCE_MARGIN = 0.01
+"""Jensen-Shannon divergence below which an adversary counts as no further away; ln 2 is all."""
+
+
+def judge_precondition(section: Section | None, *, margin: float) -> Claim:
     """Whether the data can decide at all.
 
-    ``evidence`` if the trained attention is more accurate than every baseline, by the interval.
+    ``evidence`` if the trained attention is more accurate than every baseline, by the interval. A
+    baseline does as well if the interval says that it loses less than ``margin``; no significant
+    difference alone does not say so.
     """
     name = "precondition"
     if section is None:
@@ -25,19 +32,30 @@ def judge_precondition(section: Section | None) -> Claim:
             "--frozen.",
         )
     baselines = [label for label in section.estimates if label.startswith("trained − ")]
-    for label in baselines:
-        difference = section.estimates[label]
-        if not difference.interval.low > 0:
-            baseline = label.removeprefix("trained − ")
-            does = "does better" if difference.interval.high < 0 else "does as well"
+    found = {label: _beside(section.estimates[label], margin) for label in baselines}
+    for outcome in (_BETTER, _AS_WELL, _TOO_FEW):
+        for label in (label for label in baselines if found[label] == outcome):
+            baseline, difference = label.removeprefix("trained − "), section.estimates[label]
+            does, therefore = {
+                _BETTER: (f"{baseline} attention does better", _NOT_FROM_ATTENTION),
+                _AS_WELL: (
+                    f"{baseline} attention does as well",
+                    f"As well means: the interval lies below a margin of {margin:g}. "
+                    + _NOT_FROM_ATTENTION,
+                ),
+                _TOO_FEW: (
+                    "too few examples or trainings to tell whether "
+                    f"{baseline} attention does as well",
+                    _what_is_missing(difference, margin),
+                ),
+            }[outcome]
             return Claim(
                 name,
                 CANNOT,
-                f"Cannot decide on this data ({baseline} attention {does}): accuracy "
+                f"Cannot decide on this data ({does}): accuracy "
                 f"{interval_text(section.estimates['trained'])} trained, "
                 f"{interval_text(section.estimates[baseline])} {baseline}, difference "
-                f"{interval_text(difference)}. What the weights of the trained model show is not "
-                "what its accuracy comes from.",
+                f"{interval_text(difference)}, of {difference.num_examples} examples. {therefore}",
             )
     gains = "; ".join(
         f"{label.removeprefix('trained − ')} attention loses "
@@ -45,6 +63,37 @@ def judge_precondition(section: Section | None) -> Claim:
         for label in baselines
     )
     return Claim(name, EVIDENCE, f"This data can decide: {gains}.")
+
+
+_BETTER, _AS_WELL, _TOO_FEW, _WORSE = "better", "as well", "too few", "worse"
+_NOT_FROM_ATTENTION = (
+    "What the weights of the trained model show is not what its accuracy comes from."
+)
+
+
+def _beside(difference: Estimate, margin: float) -> str:
+    """What a baseline does beside the trained attention, given by how much it loses."""
+    low, high = difference.interval.low, difference.interval.high
+    if difference.num_examples < FEWEST:
+        return _TOO_FEW  # their bootstrap has no width where they agree
+    if high < 0:
+        return _BETTER
+    if max(high, 3 / difference.num_examples) < margin:  # 3/n: what n examples without one allow
+        return _AS_WELL
+    return _WORSE if low > 0 else _TOO_FEW
+
+
+def _what_is_missing(difference: Estimate, margin: float) -> str:
+    """About how many examples it takes: an interval's width falls with the root of their number."""
+    half = (difference.over_examples.high - difference.over_examples.low) / 2
+    needed = max(difference.num_examples * (half / margin) ** 2, 3 / margin)
+    if needed <= difference.num_examples:
+        return f"Give more trainings of each, to tell a difference of {margin:g}."
+    digits = max(0, math.floor(math.log10(needed)) - 1)
+    needed = math.ceil(needed / 10**digits) * 10**digits
+    return (
+        f"To tell a difference as small as {margin:g} takes about {needed:,} examples. Give more."
+    )
 
 
 def judge(sections: Sequence[Section], *, bound: float) -> tuple[Claim, ...]:
@@ -56,7 +105,8 @@ def judge(sections: Sequence[Section], *, bound: float) -> tuple[Claim, ...]:
     For the adversary the scale is another training's weights, and shuffled ones.
     """
     by_name = {section.name: section.estimates for section in sections}
-    return (
+    num_examples = by_name["permutation"]["all decisions"].num_examples
+    claims = (
         _layer(by_name, bound),
         _exclusive(by_name),
         _inputs(by_name),
@@ -67,21 +117,34 @@ def judge(sections: Sequence[Section], *, bound: float) -> tuple[Claim, ...]:
             "Whether the weights look right to a person is another question, and was not tested.",
         ),
     )
+    if num_examples >= FEWEST:
+        return claims
+    return tuple(
+        claim
+        if claim.grade == UNTESTED
+        else Claim(
+            claim.name,
+            CANNOT,
+            f"Cannot decide from {num_examples} example{'' if num_examples == 1 else 's'}: below "
+            f"{FEWEST} no interval means anything. Give more.",
+        )
+        for claim in claims
+    )
 
 
 def headline(precondition: Claim, claims: Sequence[Claim]) -> str:
     """The verdict in one line."""
     if precondition.grade == CANNOT:
         return precondition.sentence.partition(":")[0] + "."
-    parts = []
-    for grade, words in (
-        (EVIDENCE, "weights are evidence for"),
-        (PARTLY, "partly for"),
-        (NOT, "they are not evidence for"),
+    parts: list[str] = []
+    for grade, first, later in (
+        (EVIDENCE, "weights are evidence for", ""),
+        (PARTLY, "weights are partly evidence for", "partly for"),
+        (NOT, "weights are not evidence for", "they are not evidence for"),
     ):
         names = [claim.name for claim in claims if claim.grade == grade]
         if names:
-            parts.append(f"{words} {' and '.join(names)}")
+            parts.append(f"{later if parts else first} {' and '.join(names)}")
     said = "; ".join(parts) or "nothing could be decided"
     provisional = " (provisional: the precondition was not tested)"
     return (
@@ -108,7 +171,7 @@ def _layer(by_name: Mapping[str, Mapping[str, Estimate]], bound: float) -> Claim
             and changed.interval.low > bound
         ),
         fails={
-            "position alone does as well": not erasure["position − weight"].interval.low > 0,
+            "not shown to beat position alone": not erasure["position − weight"].interval.low > 0,
             "the gradient's order flips sooner": erasure["gradient − weight"].interval.high < 0
             or erasure["weight × gradient − weight"].interval.high < 0,
         },
@@ -132,8 +195,15 @@ def _exclusive(by_name: Mapping[str, Mapping[str, Estimate]]) -> Claim:
         f"{interval_text(found['between trainings'])} and shuffled ones at "
         f"{interval_text(found['shuffled'])}"
     )
-    if not excess.interval.low > 0:
+    if excess.interval.high < DIVERGENCE_MARGIN:
         return Claim(name, EVIDENCE, f"Weights are evidence for {name} here: {because}.")
+    if not excess.interval.low > 0:
+        return Claim(
+            name,
+            CANNOT,
+            "Cannot decide (too few examples or trainings to tell whether the adversary gets "
+            f"further than another training): {because}, difference {interval_text(excess)}.",
+        )
     if found["adversary − shuffled"].interval.high < 0:
         return Claim(
             name,
@@ -171,7 +241,7 @@ def _inputs(by_name: Mapping[str, Mapping[str, Estimate]]) -> Claim:
         because,
         chance=all(estimate.interval.low > 0 for estimate in ahead["random"]),
         fails={
-            "position alone does as well": not all(
+            "not shown to beat position alone": not all(
                 estimate.interval.low > 0 for estimate in ahead["position"]
             ),
             "the gradient tells it better": any(
@@ -213,7 +283,9 @@ def _graded(name: str, because: str, *, chance: bool, fails: Mapping[str, bool])
     """Evidence if better than chance and nothing fails."""
     if not chance:
         return Claim(
-            name, NOT, f"Weights are not evidence for {name}: no better than chance; {because}."
+            name,
+            NOT,
+            f"Weights are not evidence for {name}: not shown to beat chance; {because}.",
         )
     failed = [words for words, fail in fails.items() if fail]
     if failed:

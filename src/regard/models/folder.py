@@ -34,6 +34,8 @@ class Saved(NamedTuple):
     """What a folder holds."""
 
     config: dict[str, Any]
+    training: dict[str, Any]
+    """How it was trained, as far as the weights do not tell; nothing in folders from before."""
     tokenizers: dict[str, Any]
     weights: dict[str, Tensor]
 
@@ -42,14 +44,15 @@ def save(
     path: str | PathLike[str],
     *,
     config: Mapping[str, Any],
+    training: Mapping[str, Any],
     tokenizers: Mapping[str, Any],
     weights: Mapping[str, Tensor],
 ) -> None:
-    """Write the three files."""
+    """Write the three files; ``training`` goes into ``config.json``."""
     path = Path(path)
     path.mkdir(parents=True, exist_ok=True)
     contents = (
-        _json({"format": FORMAT, **config}),
+        _json({"format": FORMAT, **config, "training": training}),
         _json(tokenizers),
         tensors_to_bytes({name: tensor.contiguous() for name, tensor in weights.items()}),
     )
@@ -95,8 +98,13 @@ def load(path: str | PathLike[str]) -> Saved:
             raise ValueError(
                 f"config.json does not say format {FORMAT!r}: another program's model."
             )
+        training = config.pop("training", {})
+        if not isinstance(training, dict):
+            raise ValueError(
+                f"config.json says training {training!r:.40}, which is no JSON object."
+            )
         weights = tensors_from_bytes((path / FILES[2]).read_bytes())
-    return Saved(config, tokenizers, weights)
+    return Saved(config, training, tokenizers, weights)
 
 
 @contextmanager

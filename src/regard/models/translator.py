@@ -101,8 +101,12 @@ class Translator:
     torch.Size([3, 3])
     """
 
-    def __init__(self, network: Seq2Seq, source: Side, target: Side) -> None:
+    def __init__(
+        self, network: Seq2Seq, source: Side, target: Side, *, frozen_scores: bool = False
+    ) -> None:
         self.network, self.source, self.target = network, source, target
+        self.frozen_scores = frozen_scores
+        """Whether it was trained with its scores left as they were drawn."""
 
     @classmethod
     def fresh(
@@ -130,14 +134,15 @@ class Translator:
     def with_network(self, network: nn.Module) -> Translator:
         """The same tokenizers and vocabularies around another network of the same config."""
         assert isinstance(network, Seq2Seq)
-        return Translator(network, self.source, self.target)
+        return Translator(network, self.source, self.target, frozen_scores=self.frozen_scores)
 
     @torch.inference_mode()
     def align(self, source: str, target: str) -> Float[Tensor, "target_len source_len"]:
         """The weights with which a known target attends to its source, a row per target token.
 
         Raises:
-            ValueError: the model has no attention, or a string has no tokens.
+            ValueError: the model has no attention, a string has no tokens, or a weight is not
+                finite.
         """
         if self.network.config.attention == "none":
             raise ValueError(
@@ -157,13 +162,20 @@ class Translator:
             torch.tensor([[Vocabulary.BEGIN, *target_ids[:-1]]]),
             need_weights=True,
         )
-        return decoded.weights[0]
+        weights: Tensor = decoded.weights[0]
+        if not weights.isfinite().all():
+            raise ValueError(
+                "align: the model's weights for this pair are not finite numbers (NaN or infinite)"
+                ". Nothing is aligned by them. Find where they arise: look at the parameters first."
+            )
+        return weights
 
     def save_pretrained(self, path: str | PathLike[str]) -> None:
         """Write the model's folder; existing files of a model are replaced."""
         folder.save(
             path,
             config=self.network.config.to_json(),
+            training={"frozen_scores": self.frozen_scores},
             tokenizers={
                 name: side.to_json()
                 for name, side in (("source", self.source), ("target", self.target))
@@ -190,8 +202,15 @@ class Translator:
             weights = {
                 name: part.to(torch.float32, copy=True) for name, part in saved.weights.items()
             }
+            _check_finite(weights)
             network.load_state_dict(weights, assign=True)
-        return cls(network.eval(), source, target)
+            frozen_scores = saved.training.get("frozen_scores", False)
+            if not isinstance(frozen_scores, bool):
+                raise ValueError(
+                    f"config.json says frozen_scores {frozen_scores!r:.40}, which is neither true "
+                    "nor false."
+                )
+        return cls(network.eval(), source, target, frozen_scores=frozen_scores)
 
 
 class _NothingDrawn(TorchFunctionMode):
@@ -234,6 +253,12 @@ def _check_weights(
         if name in expected:
             has, lacks = "the config", "the file has none"
         raise ValueError(f"{apart}: {name} is in {has}, {lacks}.")
+    for name, part in saved.items():
+        if not part.is_floating_point():
+            raise ValueError(
+                f"{apart}: {name} holds {str(part.dtype).removeprefix('torch.')} in the file, not "
+                "floating-point numbers."
+            )
     wrong = [name for name in expected if expected[name].shape != saved[name].shape]
     if wrong:
         first = wrong[0]
@@ -242,6 +267,17 @@ def _check_weights(
             f"{shape_text(expected[first].shape)} by the config."
             f"{_suspects(config, expected, saved)}"
         )
+
+
+def _check_finite(weights: Mapping[str, Tensor]) -> None:
+    """One NaN, and every prediction may be NaN: refused here, where it can be named."""
+    for name, part in sorted(weights.items()):
+        num_wrong = int((~part.isfinite()).sum())
+        if num_wrong:
+            raise ValueError(
+                f"{num_wrong} of the {part.numel()} numbers of {name} in model.safetensors are NaN "
+                "or infinite."
+            )
 
 
 def _suspects(config: _Config, expected: Mapping[str, Tensor], saved: Mapping[str, Tensor]) -> str:

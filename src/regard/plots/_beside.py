@@ -14,24 +14,47 @@ def written_beside(path: Path) -> Iterator[Path]:
 
     After an error there is no new file, and the one that was there stays as it was.
     """
-    beside = path.with_name(f".{path.stem}.{secrets.token_hex(4)}{path.suffix}")
+    beside = _beside(path)
     try:
-        yield beside
-        beside.replace(path)
+        with _named(path):
+            yield beside
+            beside.replace(path)
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+def _beside(path: Path) -> Path:
+    return path.with_name(f".{path.stem[:80]}.{secrets.token_hex(4)}{path.suffix}")
+
+
+@contextmanager
+def _named(path: Path) -> Iterator[None]:
+    """Errors name the path that was given, not a temporary one that is gone."""
+    try:
+        yield
     except OSError as error:
         if error.filename is None:
             raise
-        raise OSError(error.errno, error.strerror, str(path)) from error  # not a name that is gone
-    finally:
-        beside.unlink(missing_ok=True)
+        raise OSError(error.errno, error.strerror, str(path)) from error
+
+
+def as_path(path: object, caller: str) -> Path:
+    """Refuse what is no path."""
+    if not isinstance(path, str | os.PathLike):
+        raise TypeError(
+            f"{caller}: path is {path!r:.40}, {type(path).__name__}. It is a string or a "
+            "pathlib.Path. Pass the name of a file."
+        )
+    return Path(path)
 
 
 def check_place(path: Path, caller: str) -> None:
     """Refuse a path at which no file can be made, before there is one.
 
     Raises:
-        ValueError: its directory does not exist.
+        ValueError: its directory does not exist, or something is there that is no file.
         IsADirectoryError: it is a directory.
+        OSError: nothing can be written there.
     """
     if not path.parent.is_dir():
         raise ValueError(
@@ -40,3 +63,12 @@ def check_place(path: Path, caller: str) -> None:
         )
     if path.is_dir():
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    if path.exists() and not path.is_file():  # a pipe or a device would be replaced
+        raise ValueError(
+            f"{caller}: {str(path)!r} is a device or a pipe. A regular file is written. Choose "
+            "another name."
+        )
+    with _named(path):
+        beside = _beside(path)
+        beside.touch(exist_ok=False)  # rights alone do not say it: a file system may be read-only
+        beside.unlink()

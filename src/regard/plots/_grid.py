@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float64
 
+_LONGEST = 32  # characters of a label in a figure; the page cuts what it says at as many
 ROUNDING = 0.01  # half precision may round a weight this far past 1
 
 
@@ -25,7 +26,10 @@ def checked_grid(weights: Any, source: Sequence[str], target: Sequence[str], cal
     ['k', 'a']
     """
     array = as_array(weights, caller)
-    labels = {"source": list(source), "target": list(target)}
+    labels = {
+        "source": as_labels(source, "source", caller),
+        "target": as_labels(target, "target", caller),
+    }
     shape = str(array.shape)
     if array.ndim != 2:
         raise ValueError(
@@ -35,12 +39,6 @@ def checked_grid(weights: Any, source: Sequence[str], target: Sequence[str], cal
         )
     for axis, name in ((0, "target"), (1, "source")):
         given = labels[name]
-        if not_text := [label for label in given if not isinstance(label, str)]:
-            raise TypeError(
-                f"{caller}: {name} has the label {not_text[0]!r} of type "
-                f"{type(not_text[0]).__name__}. Labels are strings. Decode token ids first, or "
-                f"pass [str(label) for label in {name}]."
-            )
         if len(given) != array.shape[axis]:
             other = array.shape[1 - axis]
             turned = (len(labels["source"]), len(labels["target"])) == array.shape
@@ -60,17 +58,7 @@ def checked_grid(weights: Any, source: Sequence[str], target: Sequence[str], cal
             f"{caller}: weights of shape {shape} has no cell. An alignment has at least one query "
             "and one key. Leave empty sequences out."
         )
-    for wrong, found, fix in (
-        (~np.isfinite(array), "is not a finite number", "Find where it arose: 0 is an empty row."),
-        (array < 0, "is negative", "Pass weights, after normalising, and not scores."),
-        (array > 1 + ROUNDING, "is above 1", "Pass weights, after normalising, and not scores."),
-    ):
-        if wrong.any():
-            row, column = (int(place) for place in np.argwhere(wrong)[0])
-            raise ValueError(
-                f"{caller}: weights[{row}, {column}] = {array[row, column]:.4g} {found} (as are "
-                f"{int(wrong.sum())} of {array.size} cells). Weights lie in 0..1. {fix}"
-            )
+    check_weights(array, caller)
     return Grid(
         weights=np.minimum(array, 1.0),
         source=[visible(label) for label in labels["source"]],
@@ -78,10 +66,54 @@ def checked_grid(weights: Any, source: Sequence[str], target: Sequence[str], cal
     )
 
 
+def as_labels(given: Any, name: str, caller: str) -> list[str]:
+    """Return the labels of one axis as a list, checked to be text."""
+    try:
+        labels = list(given)
+    except TypeError:
+        raise TypeError(
+            f"{caller}: {name} is {given!r:.40}, {type(given).__name__}. It is a list of strings, "
+            "one for each position. Pass a list."
+        ) from None
+    for label in labels:
+        if not isinstance(label, str):
+            raise TypeError(
+                f"{caller}: {name} has the label {label!r:.40} of type {type(label).__name__}. "
+                f"Labels are strings. Decode token ids first, or pass [str(label) for label in "
+                f"{name}]."
+            )
+    return labels
+
+
+def check_title(title: Any, caller: str, name: str = "title") -> None:
+    """Refuse a title that is no text."""
+    if not isinstance(title, str | None):
+        raise TypeError(
+            f"{caller}: {name} is {title!r:.40}, {type(title).__name__}. It is a string. Pass one, "
+            "or None for no title."
+        )
+
+
+def check_weights(array: Float64[np.ndarray, "..."], caller: str) -> None:
+    """Refuse what no weights can be."""
+    for wrong, found, fix in (
+        (~np.isfinite(array), "is not a finite number", "Find where it arose: 0 is an empty row."),
+        (array < 0, "is negative", "Pass weights, after normalising, and not scores."),
+        (array > 1 + ROUNDING, "is above 1", "Pass weights, after normalising, and not scores."),
+    ):
+        if wrong.any():
+            place = tuple(int(axis) for axis in np.argwhere(wrong)[0])
+            raise ValueError(
+                f"{caller}: weights[{', '.join(map(str, place))}] = {array[place]:.4g} {found} (as "
+                f"are {int(wrong.sum())} of {array.size} cells). Weights lie in 0..1. {fix}"
+            )
+
+
 def as_array(weights: Any, caller: str) -> Float64[np.ndarray, "..."]:
     """Return an array, a tensor or nested lists as numbers of 64 bits."""
     if hasattr(weights, "detach"):  # a torch tensor, on any device, of any float type
-        weights = weights.detach().cpu().double().numpy()
+        weights = weights.detach().cpu()
+        weights = (weights if weights.is_complex() else weights.double()).numpy()
     try:
         array = np.asarray(weights)
     except ValueError:  # rows of different lengths
@@ -93,6 +125,15 @@ def as_array(weights: Any, caller: str) -> Float64[np.ndarray, "..."]:
             "of equally long rows."
         )
     return array.astype(np.float64)
+
+
+def cut(label: str) -> str:
+    """Cut a label that is longer than any word, as the page does.
+
+    >>> len(cut("x" * 3000)), cut("x" * 3000)[-2:], cut("word")
+    (32, 'x…', 'word')
+    """
+    return label if len(label) <= _LONGEST else label[: _LONGEST - 1] + "…"
 
 
 def visible(label: str) -> str:

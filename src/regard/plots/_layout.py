@@ -13,17 +13,21 @@ _GAP = 0.35  # between panels, and before the colour bar
 _BAR_WIDTH = 0.13
 
 
-def cell_inches(shape: tuple[int, ...]) -> float:
-    """The side of a cell: smaller in larger grids, never too small for a label beside it.
+_LONGEST = 24.0  # of the cells together: beyond it no screen or page shows a figure whole
+LABEL_INCHES = 0.12  # for a label of the smallest size
 
-    >>> cell_inches((5, 12)), cell_inches((30, 40)), cell_inches((300, 10))
-    (0.46, 0.26, 0.16)
+
+def cell_inches(shape: tuple[int, ...]) -> float:
+    """The side of a cell: smaller in larger grids, so that all together stay below two feet.
+
+    >>> cell_inches((5, 12)), cell_inches((30, 40)), cell_inches((100, 10)), cell_inches((300, 10))
+    (0.46, 0.26, 0.16, 0.08)
     """
     longest = max(shape)
     for up_to, inches in ((12, 0.46), (24, 0.34), (48, 0.26), (96, 0.2)):
         if longest <= up_to:
             return inches
-    return 0.16
+    return min(0.16, _LONGEST / longest)
 
 
 class Panel(NamedTuple):

@@ -23,7 +23,8 @@ def draw_lines(ax: "Axes", lines: Mapping[str, Sequence[Point]]) -> None:
     for place, (label, points) in enumerate(lines.items()):
         colour, marker = _LINES[place % len(_LINES)]
         at, value, low, high = zip(*points, strict=True) if points else ((),) * 4
-        ax.fill_between(at, low, high, color=colour, alpha=0.16, linewidth=0)
+        if points:
+            ax.fill_between(at, low, high, color=colour, alpha=0.16, linewidth=0)
         ax.plot(at, value, color=colour, marker=marker, markersize=5, label=label)
 
 

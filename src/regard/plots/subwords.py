@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float64
 
-from regard.plots._grid import as_array
+from regard.plots._grid import as_array, as_labels, check_weights
 
 # Where a piece with the mark stands in its word, as its tokenizer writes it.
 _BEGINS = ("▁", "Ġ")  # SentencePiece; byte-level BPE, as of GPT-2
@@ -53,8 +53,9 @@ def merge_subwords(
         target_mark: the same of the target.
 
     Raises:
-        ValueError: no mark or an unknown one, or labels that do not fit the weights.
-        TypeError: weights are no numbers.
+        ValueError: no mark or an unknown one, or one that no piece has where they have another;
+            labels that do not fit the weights, or weights outside 0..1.
+        TypeError: weights are no numbers, or pieces no strings.
 
     >>> pieces = ["▁at", "ten", "tion", "▁is"]
     >>> merged = merge_subwords([[0.1, 0.2, 0.3, 0.4]], pieces, ["ist"], source_mark="▁")
@@ -63,12 +64,14 @@ def merge_subwords(
     """
     caller = "plots.merge_subwords"
     array = as_array(weights, caller)
+    source, target = as_labels(source, "source", caller), as_labels(target, "target", caller)
     if array.ndim < 2 or array.shape[-2:] != (len(target), len(source)):
         raise ValueError(
             f"{caller}: weights of shape {array.shape} with {len(source)} source pieces and "
             f"{len(target)} target pieces. The last two axes are (target_len, source_len). Pass a "
             "piece for every position."
         )
+    check_weights(array, caller)
     if source_mark is None and target_mark is None:
         raise ValueError(
             f"{caller}: neither source_mark nor target_mark is given. One at least says how pieces "
@@ -95,6 +98,7 @@ def _words(pieces: Sequence[str], mark: str | None, name: str, caller: str) -> l
             f"{caller}: {name}={mark!r} is unknown. Pieces are marked as their tokenizer does it. "
             f"Pass one of {', '.join(MARKS)}."
         )
+    _check_marked(pieces, mark, name, caller)
     words: list[list[str]] = []
     for place, piece in enumerate(pieces):
         before = pieces[place - 1] if place else ""
@@ -108,6 +112,23 @@ def _words(pieces: Sequence[str], mark: str | None, name: str, caller: str) -> l
             words.append([])
         words[-1].append(piece)
     return words
+
+
+def _check_marked(pieces: Sequence[str], mark: str, name: str, caller: str) -> None:
+    """Pieces of whole words alone may bear no mark; but then they bear no other either."""
+    marked = {known: [piece for piece in pieces if _bears(piece, known)] for known in MARKS}
+    others = [known for known, found in marked.items() if found]
+    if others and mark not in others:
+        raise ValueError(
+            f"{caller}: {name}={mark!r}, but no piece has it, and {marked[others[0]][0]!r} has "
+            f"{others[0]!r}. Words would be cut in the wrong places. Pass {name}={others[0]!r}."
+        )
+
+
+def _bears(piece: str, mark: str) -> bool:
+    if piece == mark and mark in (*_CONTINUES, *_GOES_ON):  # a token of its own
+        return False
+    return piece.endswith(mark) if mark in _GOES_ON else piece.startswith(mark)
 
 
 def _belongs(words: list[list[str]]) -> Float64[np.ndarray, "words pieces"]:

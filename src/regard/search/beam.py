@@ -77,8 +77,8 @@ def beam(
     Raises:
         TypeError: a number of beams or hypotheses that is no whole number.
         ValueError: one that is below 1, ``n_best`` above ``num_beams``, a length penalty that is
-            not finite, limits that exclude each other; or a source for which no token has a
-            probability.
+            not finite, limits that exclude each other; a source for which no token has a
+            probability; or log-probabilities that are NaN.
 
     A step that finds token 3 likeliest, the end (2) likely, and needs no state:
 
@@ -195,9 +195,9 @@ def _check(num_beams: object, n_best: int, length_penalty: float) -> None:
 
 
 def _check_found(finished: Finished) -> None:
-    nothing = ~(finished.scores[:, 0] > -torch.inf)  # NaN too
+    nothing = finished.scores[:, 0] == -torch.inf
     if nothing.any():
         raise ValueError(
             f"beam: source {int(nothing.nonzero()[0])} has no hypothesis: at some step no token "
-            "that may come has a probability above 0. Look for NaN in the logits, or forbid less."
+            "that may come has a probability above 0. Forbid less."
         )

@@ -64,7 +64,7 @@ def greedy(
         never: ids that must not be emitted, but in a prefix.
 
     Raises:
-        ValueError: limits that exclude each other.
+        ValueError: limits that exclude each other, or log-probabilities that are NaN.
     """
     limits = Limits(
         caller="greedy",

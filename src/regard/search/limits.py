@@ -8,6 +8,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from regard.core.errors import shape_text
+from regard.core.finite import check_log_probs
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,8 +71,12 @@ class Limits:
 
         What may not come is left out of the search, not of the model: the rest keeps its
         probability, and a forced token its own, so that no score depends on the limits.
+
+        Raises:
+            ValueError: a log-probability is NaN, with which no token is likelier than another.
         """
         log_probs = logits.float().log_softmax(dim=-1)
+        check_log_probs(log_probs, f"{self.caller}: step {position + 1}")
         forced = None
         if self.prefix is not None and position < self.prefix.shape[1]:
             forced = self.prefix[sources, position]

@@ -130,6 +130,7 @@ class _Run:
         self.network, self.optimizer = self.accelerator.prepare(network, optimizer)
         if options.frozen_scores:
             freeze_scores(network)
+        translator.frozen_scores = self.averaged.frozen_scores = options.frozen_scores
         self.parameters = [part for part in network.parameters() if part.requires_grad]
         self.gradients = GradientWorkers(
             self.logits,

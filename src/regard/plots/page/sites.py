@@ -9,7 +9,8 @@ from jaxtyping import Float32
 
 from regard.plots._grid import ROUNDING, visible
 from regard.recording.site import Run, Site
-from regard.recording.trace import Tokens, Trace
+from regard.recording.tokens import Tokens
+from regard.recording.trace import Trace
 
 NO_TOKEN = "(no token)"
 
@@ -53,6 +54,11 @@ def packed(weights: Float32[np.ndarray, "batch heads query_len key_len"]) -> str
 
 
 def _shown(site: Site, run: Run, which: str, caller: str) -> Shown:
+    if not isinstance(site.name, str):
+        raise TypeError(
+            f"{caller}: a site is named {site.name!r:.40}, {type(site.name).__name__}. Names are "
+            "strings. Pass one, as in Trace.of_weights('decoder', weights)."
+        )
     name = visible(site.name) + which
     where = f"{caller}: site {name!r}"
     weights = _checked(run, where)
@@ -64,6 +70,11 @@ def _shown(site: Site, run: Run, which: str, caller: str) -> Shown:
 
 
 def _checked(run: Run, where: str) -> Float32[np.ndarray, "batch heads query_len key_len"]:
+    if run.weights.is_complex():
+        raise TypeError(
+            f"{where} has weights of {run.weights.dtype}. Weights are real numbers in 0..1. Pass "
+            "them after normalizing."
+        )
     weights: np.ndarray = run.weights.detach().cpu().float().numpy()
     if weights.size == 0:
         raise ValueError(
@@ -81,7 +92,9 @@ def _checked(run: Run, where: str) -> Float32[np.ndarray, "batch heads query_len
     return weights
 
 
-def _labels(given: Tokens | None, name: str, batch: int, length: int, where: str) -> Tokens:
+def _labels(
+    given: Tokens | None, name: str, batch: int, length: int, where: str
+) -> list[list[str]]:
     """The tokens as they are written; of positions without tokens, their numbers."""
     if given is None:
         return [[str(position) for position in range(length)]] * batch

@@ -3,8 +3,8 @@
 import os
 from pathlib import Path
 
-from regard.plots._beside import check_place, written_beside
-from regard.plots._grid import visible
+from regard.plots._beside import as_path, check_place, written_beside
+from regard.plots._grid import check_title, visible
 from regard.plots.page.document import document
 from regard.plots.page.sites import shown
 from regard.recording.trace import Trace
@@ -30,7 +30,8 @@ def page(trace: Trace, path: str | os.PathLike[str], *, title: str | None = None
     Raises:
         ValueError: there are no weights, they are not in 0..1, tokens do not fit them, or the path
             is none that an HTML file can have.
-        TypeError: ``trace`` is no trace, or a token no string.
+        TypeError: ``trace`` is no trace, ``path`` no path, the title or a name or token no string,
+            or weights are no real numbers.
 
     >>> import tempfile, torch
     >>> weights = torch.tensor([[0.25, 0.75], [0.5, 0.5]])
@@ -44,7 +45,8 @@ def page(trace: Trace, path: str | os.PathLike[str], *, title: str | None = None
             f"{caller}: trace is a {type(trace).__name__}. It must be a Trace. Write "
             "Trace.of_weights(name, weights) around weights that are there already."
         )
-    path = Path(path)
+    check_title(title, caller)
+    path = as_path(path, caller)
     check_page_path(path, caller)
     sites = shown(trace, caller)
     if not sites:
