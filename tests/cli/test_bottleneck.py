@@ -35,6 +35,14 @@ def test_it_prints_a_table_and_then_reads_it_from_its_cells(tiny, tmp_path):
     assert [row["length"] for row in table["rows"]] == [12, 12, 12, 15, 15, 15]
 
 
+def test_a_file_is_no_folder(tmp_path):
+    (tmp_path / "file").touch()
+    for to in (tmp_path / "file", tmp_path / "file" / "below"):
+        assert error_of(run("bottleneck", "--quick", "--to", to)) == (
+            f"--to {to}: {tmp_path / 'file'} is a file, not a folder. Choose another --to."
+        )
+
+
 def test_ctrl_c_between_trainings_ends_with_130_and_says_how_to_go_on(monkeypatch, tmp_path):
     def stopped(settings, tell):
         raise KeyboardInterrupt

@@ -151,7 +151,10 @@ def test_the_result_says_where_the_model_is_and_how_good(files, tmp_path, data):
     assert re.match(r"test  \d+ words: word error rate", test)
     assert model == f"Model in {tmp_path / 'm'}"
     heading, model, evaluation = ran.err.splitlines()
-    assert heading.startswith("48 pairs to train on, 10 for dev, 12 to test; 9 source and 9 target")
+    assert heading == (
+        "48 pairs to train on, 10 for dev, 12 to test; 9 source ids (characters) and 9 target ids "
+        "(whitespace)"
+    )
     assert "additive attention, gru of 8, layers 1+1" in model
     assert re.match(r"\d+:\d\d  epoch 1\.0  loss \d\.\d+ .* dev word errors .* best", evaluation)
 
@@ -650,6 +653,15 @@ def test_pieces_are_learned_where_they_are_asked_for(files, tmp_path):
     assert (saved["source"]["tokenizer"], saved["target"]["tokenizer"]) == ("bpe", "whitespace")
     assert run("predict", to, stdin=b"abc\n").status == 0
     assert run("align", to, "abcd", "AH B", "--words").out.split()[0] == "abcd"
+
+
+def test_a_text_with_the_mark_of_pieces_is_noted(tmp_path):
+    lines = [f"word{n % 7}▁here\tA▁ B{n % 5}\n" for n in range(30)]
+    (tmp_path / "w.tsv").write_text("".join(lines), encoding="utf-8")
+    dev = ("--dev", tmp_path / "w.tsv", *TINY, "--epochs", 1)
+    ran = run("train", tmp_path / "w.tsv", *dev, "--to", tmp_path / "m", "--source-tokens", "bpe")
+    assert ran.status == 0, ran.err
+    assert "30 texts hold ▁, which bpe takes for a space, and gives back as one\n" in ran.err
 
 
 def test_pieces_without_a_side_that_has_them_are_refused(files, tmp_path):

@@ -132,3 +132,20 @@ def test_a_merge_of_what_is_no_piece_is_refused(merges):
 def test_too_few_pieces_are_refused():
     with pytest.raises(ValueError, match="num_pieces=3, and the texts have 4 different characters"):
         BpeTokenizer.learn(["abc"], num_pieces=3)
+
+
+@pytest.mark.parametrize(
+    ("texts", "num_pieces", "error", "message"),
+    [
+        ("abc", 10, TypeError, r"texts='abc' is a string\. .* Give a list of strings\."),
+        (["abc"], "10", TypeError, r"num_pieces='10' is a str\. .* Give a whole number\."),
+        (["abc"], 10.5, TypeError, r"num_pieces=10\.5 is a float\."),
+        (["abc"], None, TypeError, r"num_pieces=None is a NoneType\."),
+        (["abc"], True, TypeError, r"num_pieces=True is a bool\."),
+        (["abc"], 10**6 + 1, ValueError, r"num_pieces=1000001 is more than 1,000,000\."),
+        (["abc"], 10**21, ValueError, r"is more than 1,000,000\."),
+    ],
+)
+def test_what_cannot_be_learned_is_refused_in_words(texts, num_pieces, error, message, as_a_user):
+    with pytest.raises(error, match=message):
+        BpeTokenizer.learn(texts, num_pieces=num_pieces)

@@ -12,6 +12,7 @@ from regard.text import (
     read_pairs,
     split_by_source,
 )
+from regard.text.bpe import SPACE
 from regard.text.synthetic import TASKS
 
 
@@ -99,6 +100,18 @@ def read(path: Path, skip_bad_lines: bool, notes: list[str]) -> list[Pair]:
     if pairs.num_skipped:
         notes.append(f"{path}: {pairs.num_skipped} bad lines skipped")
     return pairs.pairs
+
+
+def with_note_of_marks(data: Data) -> Data:
+    """The same, with a note if a text that is cut into pieces holds their mark itself."""
+    sides = zip(
+        zip(*data.train, strict=True), (data.source_tokens, data.target_tokens), strict=True
+    )
+    marked = sum(SPACE in text for texts, tokens in sides if tokens == "bpe" for text in texts)
+    if not marked:
+        return data
+    note = f"{marked} texts hold {SPACE}, which bpe takes for a space, and gives back as one"
+    return data._replace(notes=(*data.notes, note))
 
 
 def _refuse_task_options(**options: int | None) -> None:

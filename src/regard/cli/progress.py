@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 
 from regard.cli.data import Data
-from regard.models import Translator
+from regard.models import Side, Translator
 from regard.training import Progress as TrainingProgress
 
 
@@ -33,8 +33,8 @@ class TrainingDisplay:
             [
                 *data.notes,
                 f"{len(data.train):,} pairs to train on, {len(data.dev):,} for dev, "
-                f"{len(data.test):,} to test; {len(translator.source.vocabulary)} source and "
-                f"{len(translator.target.vocabulary)} target ids",
+                f"{len(data.test):,} to test; {_ids(translator.source, 'source')} and "
+                f"{_ids(translator.target, 'target')}",
                 f"{config.description()}: {translator.network.num_parameters():,} parameters",
             ]
         )
@@ -79,3 +79,8 @@ def _clock(seconds: float) -> str:
     minutes, seconds = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{seconds:02}" if hours else f"{minutes}:{seconds:02}"
+
+
+def _ids(side: Side, name: str) -> str:
+    """How many, and what the texts were cut into: it may have been guessed."""
+    return f"{len(side.vocabulary)} {name} ids ({side.tokenizer.name})"

@@ -261,6 +261,7 @@ def train(
     from regard.models import Side, Translator
     from regard.training import TrainingOptions, evaluate
     from regard.training import train as run
+    from regard.training.lengths import check_lengths
 
     options = TrainingOptions(
         epochs=epochs,
@@ -319,6 +320,8 @@ def train(
             f"{pairs.source_tokens}, target {pairs.target_tokens}). Leave it out, or choose "
             "--source-tokens bpe or --target-tokens bpe."
         )
+    if "bpe" in (pairs.source_tokens, pairs.target_tokens):
+        pairs = cli_data.with_note_of_marks(pairs)
     torch.manual_seed(seed)
     source, target = (
         Side.build(tokens, texts, num_pieces=num_pieces if tokens == "bpe" else None)
@@ -333,6 +336,7 @@ def train(
         model=model,
         **{name: given for name, given in choices.items() if given is not None},
     )
+    check_lengths(translator, training=pairs.train, dev=pairs.dev, test=pairs.test)
     with TrainingDisplay(translator, pairs) as display:
         outcome = run(
             translator,

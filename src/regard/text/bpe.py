@@ -10,6 +10,7 @@ if TYPE_CHECKING:
 
 SPACE = "▁"
 DEFAULT_NUM_PIECES = 4000
+MOST_PIECES = 1_000_000
 # No piece is a space, which is written ▁: so this names what no piece spells.
 _UNSPELLED = " "
 
@@ -67,10 +68,26 @@ class BpeTokenizer:
             num_pieces: how many pieces, characters among them; fewer where no pair is there twice.
 
         Raises:
-            ValueError: fewer pieces than the texts have characters.
+            TypeError: texts that are one string, a number of pieces that is no whole number.
+            ValueError: fewer pieces than the texts have characters, or more than a million.
         """
         from tokenizers.trainers import BpeTrainer
 
+        if isinstance(texts, str):
+            raise TypeError(
+                f"BpeTokenizer.learn: texts={texts[:40]!r} is a string. Pieces are learned from "
+                "many. Give a list of strings."
+            )
+        if isinstance(num_pieces, bool) or not isinstance(num_pieces, int):
+            raise TypeError(
+                f"num_pieces={num_pieces!r} is a {type(num_pieces).__name__}. It counts pieces. "
+                "Give a whole number."
+            )
+        if num_pieces > MOST_PIECES:
+            raise ValueError(
+                f"num_pieces={num_pieces} is more than {MOST_PIECES:,}. No language needs so many. "
+                f"Give fewer: {DEFAULT_NUM_PIECES:,} suit some ten thousand sentences."
+            )
         texts = list(texts)
         characters = set(SPACE).union(*texts) - {" "}
         if num_pieces < len(characters):
