@@ -105,7 +105,7 @@ def test_it_trains_predicts_and_aligns(files, tmp_path, has_bf16, choices):
         (("--norm", "rms"), r"^--norm 'rms' is unknown\. Choose one of: pre, post"),
         (("--positions", "none"), r"^--positions 'none' is unknown\. Choose one of: sinusoidal"),
         (("--max-len", 9), r"^--max-len 9 with --positions 'sinusoidal'"),
-        (("--positions", "learned", "--max-len", 3), r"max_len=3|--max-len 3"),
+        (("--positions", "learned", "--max-len", 3), r"with --max-len 3\..*Give --max-len 6, "),
         (
             ("--model", "rnn"),
             r"^--num-heads 2 with --model 'rnn'\. It is for --model 'transformer'",
@@ -118,6 +118,43 @@ def test_it_trains_predicts_and_aligns(files, tmp_path, has_bf16, choices):
 def test_impossible_options_end_with_one_error(files, tmp_path, arguments, message):
     ran = run("train", *files, "--to", tmp_path / "m", "--epochs", 1, *TINY, *arguments)
     assert re.search(message, error_of(ran)), ran.err
+
+
+LEARNED = (*TINY, "--positions", "learned", "--epochs", 1, "--threads", 1)
+
+
+def test_learned_positions_need_serve_no_more_than_the_longest_pair(files, tmp_path):
+    ran = run("train", *files, "--to", tmp_path / "m", *LEARNED, "--max-len", 6)
+    assert ran.status == 0, ran.err  # words of 5 letters, and the begin token
+    sources = tmp_path / "sources.txt"
+    sources.write_text("a\nabcdéa\n", encoding="utf-8")
+    assert run("predict", tmp_path / "m", sources).status == 0
+    sources.write_text("a\n" * 5000 + "abcdéab\n", encoding="utf-8")
+    error = error_of(run("predict", tmp_path / "m", sources))  # and no answer before it
+    assert re.search(r"the source 'abcdéab' has 7 tokens, but .* positions serve 6\.", error)
+    error = error_of(run("predict", tmp_path / "m", "--max-length", 7))
+    assert re.search(r"--max-length 7, but .* targets of 6 .*Give --max-length 6 or less", error)
+
+
+@pytest.mark.parametrize(
+    ("part", "line", "message"),
+    [
+        ("train", "abcdéabcdé\tAH", r"source of the training pairs, 'abcdéabcdé', has 10 tokens"),
+        ("dev", "a\tAH B K D AH B K D AH", r"target of the dev pairs, .* 9 tokens.*begin token"),
+        ("test", "abcdéabcdé\tAH", r"source of the test pairs, 'abcdéabcdé', has 10 tokens"),
+    ],
+)
+def test_pairs_beyond_learned_positions_end_before_anything_is_written(
+    data, tmp_path, part, line, message
+):
+    files = {name: data / f"{name}.tsv" for name in ("train", "dev", "test")}
+    longer = tmp_path / "longer.tsv"
+    longer.write_text(files[part].read_text("utf-8") + line + "\n", "utf-8")
+    files[part] = longer
+    arguments = (files["train"], "--dev", files["dev"], "--test", files["test"])
+    ran = run("train", *arguments, "--to", tmp_path / "m", *LEARNED, "--max-len", 7)
+    assert re.search(message + r".*Give --max-len 10, ", error_of(ran)), ran.err
+    assert not (tmp_path / "m").exists()
 
 
 def test_frozen_scores_stay_as_they_were_drawn(files, tmp_path):

@@ -415,7 +415,7 @@ def test_nothing_to_emit_and_an_empty_batch():
         ({"num_beams": 0}, ValueError, "num_beams=0"),
         ({"num_beams": 2.5}, TypeError, "num_beams=2.5"),
         ({"n_best": 3}, ValueError, r"n_best=3 with num_beams=2.*Give num_beams=3 or more"),
-        ({"length_penalty": math.inf}, ValueError, "length_penalty=inf.*finite"),
+        ({"length_penalty": math.inf}, ValueError, "length_penalty=inf.*from -10 to 10"),
         ({"min_lengths": torch.tensor([9])}, ValueError, "min_lengths is above.* at source 0"),
         ({"min_lengths": torch.tensor([1, 1])}, ValueError, r"min_lengths \(2,\).*batch of 1"),
         ({"prefix": torch.full((1, 4), 3)}, ValueError, "prefix has more tokens.*source 0.*Raise"),

@@ -66,11 +66,13 @@ def predict(
     """
     import json
     from functools import partial
+    from itertools import count
 
     from regard.cli.unknown import UnknownTokens
     from regard.kernels import Workers
     from regard.models import Translator
     from regard.search import predict as decode
+    from regard.search.served import check_sources
 
     translator = Translator.from_pretrained(model)
     predict_them = partial(
@@ -85,6 +87,14 @@ def predict(
     )
     predict_them([])  # so that a wrong option is told before a line is waited for
     stream = _opened(file)
+    if stream.seekable():  # a file, which is there as a whole: no answer before a late error
+        start = stream.tell()
+        try:
+            check_sources(translator, map(_text, stream, count(1)))
+        except ValueError:
+            stream.close()
+            raise
+        stream.seek(start)
     unknown = UnknownTokens(translator.source, "source")
     with Workers() as workers:
         for lines in _waiting_lines(stream):

@@ -33,6 +33,14 @@ class Seq2Seq(nn.Module):
         else:
             self.encoder, self.decoder = recurrent_encoder(config), recurrent_decoder(config)
 
+    @property
+    def max_len(self) -> int | None:
+        """Most tokens of a source, and of a target with its begin token; None for no limit."""
+        config = self.config
+        if isinstance(config, TransformerConfig) and config.positions == "learned":
+            return config.longest
+        return None
+
     def forward(
         self,
         source: Int[Tensor, "batch source_len"],

@@ -1,6 +1,5 @@
 """Beam search: at every step the few likeliest hypotheses, until none can still become the best."""
 
-import math
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, TypeVar
 
@@ -10,9 +9,10 @@ from torch import Tensor
 
 from regard.core.sizes import check_sizes
 from regard.recording import follow
-from regard.search.greedy import StepLike
+from regard.search.checks import check_found, check_penalty
 from regard.search.hypotheses import Finished, Hypotheses, Moment, follow_back
 from regard.search.limits import Limits
+from regard.search.steps import CheckedStep, StepLike
 
 State = TypeVar("State")
 
@@ -62,7 +62,7 @@ def beam(
         state: before the first step, a row a source.
         num_beams: hypotheses that live on at each step.
         n_best: finished hypotheses to return, at most ``num_beams``.
-        length_penalty: α.
+        length_penalty: α, from −10 to 10.
         select: ``select(state, rows)``: the state of these rows, in this order, some of them
             several times.
         reorder: the same where rows only take the place of rows of the same source, so that what
@@ -75,10 +75,12 @@ def beam(
         never: ids that must not be emitted, but in a prefix.
 
     Raises:
-        TypeError: a number of beams or hypotheses that is no whole number.
-        ValueError: one that is below 1, ``n_best`` above ``num_beams``, a length penalty that is
-            not finite, limits that exclude each other; a source for which no token has a
-            probability; or log-probabilities that are NaN.
+        TypeError: a number of beams or hypotheses, lengths, ids or logits of another type, or a
+            step that returns no outcome.
+        ValueError: a number of beams or hypotheses below 1, ``n_best`` above ``num_beams``, a
+            length penalty out of its range, limits that exclude each other; ids that are not in
+            the vocabulary; logits that do not fit the rows, or change their width; a source for
+            which no token has a probability; or log-probabilities that are NaN.
 
     A step that finds token 3 likeliest, the end (2) likely, and needs no state:
 
@@ -98,11 +100,13 @@ def beam(
         min_lengths=min_lengths,
         prefix=prefix,
         never=never,
+        begin=begin,
         end=end,
         padding=padding,
     )
     _check(num_beams, n_best, length_penalty)
-    device = max_lengths.device
+    checked_step = CheckedStep(step, limits)
+    max_lengths, device = max_lengths.long(), max_lengths.device
     batch = max_lengths.shape[0]
     finished = Finished.none(batch, n_best, max_lengths)
     moments: list[Moment] = []
@@ -114,7 +118,7 @@ def beam(
         state = select(state, sources)
     while len(sources):
         width, num_tokens = living.shape[1], len(moments) + 1
-        outcome = step(tokens, state)
+        outcome = checked_step(tokens, state)
         state = outcome.state
         moments.append(Moment(tokens, parents, outcome.weights))
         log_probs = limits.log_probs(
@@ -137,7 +141,7 @@ def beam(
         if len(sources):
             state = (reorder or select)(state, parents) if stays_whole else select(state, parents)
             follow(parents)
-    _check_found(finished)
+    check_found("beam", finished.scores[:, 0])
     return follow_back(finished, moments, end=end, padding=padding)
 
 
@@ -179,25 +183,11 @@ def _penalty(num_tokens: Int[Tensor, "*any"], alpha: float) -> Float[Tensor, "*a
     return ((5 + num_tokens) / 6) ** alpha
 
 
-def _check(num_beams: object, n_best: int, length_penalty: float) -> None:
+def _check(num_beams: int, n_best: int, length_penalty: float) -> None:
     check_sizes("beam", num_beams=num_beams, n_best=n_best)
-    assert isinstance(num_beams, int)
     if n_best > num_beams:
         raise ValueError(
             f"beam: n_best={n_best} with num_beams={num_beams}. A search finds no more than it "
             f"keeps. Give num_beams={n_best} or more."
         )
-    if not math.isfinite(length_penalty):
-        raise ValueError(
-            f"beam: length_penalty={length_penalty}. It is an exponent, a finite number. "
-            "Give 0 for none, 0.6 to 1 to favor longer targets."
-        )
-
-
-def _check_found(finished: Finished) -> None:
-    nothing = finished.scores[:, 0] == -torch.inf
-    if nothing.any():
-        raise ValueError(
-            f"beam: source {int(nothing.nonzero()[0])} has no hypothesis: at some step no token "
-            "that may come has a probability above 0. Forbid less."
-        )
+    check_penalty("beam", length_penalty)

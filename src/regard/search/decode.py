@@ -67,11 +67,12 @@ class Search:
                 "max_length."
             )
 
-    def longest(self, source_len: int, prefix_len: int) -> int:
-        """Most tokens to emit for a source of this length."""
+    def longest(self, source_len: int, prefix_len: int, max_len: int | None) -> int:
+        """Most tokens to emit for a source of this length, by a network with this limit."""
         if self.max_length is not None:
             return self.max_length
-        return max(2 * source_len + 10, prefix_len + 10, self.min_length)
+        longest = max(2 * source_len + 10, prefix_len + 10, self.min_length)
+        return longest if max_len is None else min(longest, max_len)
 
 
 @torch.inference_mode()
@@ -99,7 +100,7 @@ def decode(
         search,
         need_weights=need_weights,
         max_lengths=torch.tensor(
-            [search.longest(source_len, len(p)) for p in prefixes], device=device
+            [search.longest(source_len, len(p), network.max_len) for p in prefixes], device=device
         ),
         min_lengths=alike(search.min_length) if search.min_length else None,
         prefix=prefix if prefix.numel() else None,

@@ -1,27 +1,17 @@
 """Greedy search: at every step the likeliest token."""
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple, Protocol, TypeVar
+from typing import NamedTuple, TypeVar
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from regard.search.checks import check_found
 from regard.search.limits import Limits
+from regard.search.steps import CheckedStep, StepLike
 
 State = TypeVar("State")
-Next_co = TypeVar("Next_co", covariant=True)
-
-
-class StepLike(Protocol[Next_co]):
-    """What a step function returns: logits (batch, vocab), weights or None, the next state."""
-
-    @property
-    def logits(self) -> Tensor: ...
-    @property
-    def weights(self) -> Tensor | None: ...
-    @property
-    def state(self) -> Next_co: ...
 
 
 class Found(NamedTuple):
@@ -64,7 +54,10 @@ def greedy(
         never: ids that must not be emitted, but in a prefix.
 
     Raises:
-        ValueError: limits that exclude each other, or log-probabilities that are NaN.
+        TypeError: lengths, ids or logits of another type, or a step that returns no outcome.
+        ValueError: limits that exclude each other; ids that are not in the vocabulary; logits that
+            do not fit the rows, or change their width; a row for which no token has a probability;
+            or log-probabilities that are NaN.
     """
     limits = Limits(
         caller="greedy",
@@ -72,9 +65,11 @@ def greedy(
         min_lengths=min_lengths,
         prefix=prefix,
         never=never,
+        begin=begin,
         end=end,
         padding=padding,
     )
+    checked_step = CheckedStep(step, limits)
     batch = max_lengths.shape[0]
     device = max_lengths.device
     every_row = torch.arange(batch, device=device)
@@ -85,7 +80,7 @@ def greedy(
     tokens: list[Tensor] = []
     weights: list[Tensor] = []
     while bool(open_rows.any()):
-        outcome = step(token, state)
+        outcome = checked_step(token, state)
         state = outcome.state
         step_log_probs = limits.log_probs(outcome.logits, len(tokens), every_row)
         best, token = step_log_probs.max(dim=-1)
@@ -96,9 +91,10 @@ def greedy(
             weights.append(outcome.weights.masked_fill(~open_rows[:, None], 0.0))
         open_rows = open_rows & (token != end)
         lengths = lengths + open_rows
-        open_rows = open_rows & (lengths < max_lengths)
+        open_rows = open_rows & (lengths < max_lengths) & (log_probs > -torch.inf)
+    check_found("greedy", log_probs)
     return Found(
-        torch.stack(tokens, dim=1) if tokens else torch.zeros(batch, 0, dtype=torch.long),
+        torch.stack(tokens, dim=1) if tokens else lengths.new_zeros(batch, 0),
         lengths,
         log_probs,
         torch.stack(weights, dim=1) if weights else None,

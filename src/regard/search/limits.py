@@ -9,6 +9,7 @@ from torch import Tensor
 
 from regard.core.errors import shape_text
 from regard.core.finite import check_log_probs
+from regard.search.checks import check_id, check_never, check_whole
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -16,6 +17,7 @@ class Limits:
     """The limits of a batch of sources; see :func:`regard.search.beam` for each.
 
     Raises:
+        TypeError: lengths or ids that are no whole numbers.
         ValueError: limits that do not fit the batch, or that exclude each other.
     """
 
@@ -24,10 +26,12 @@ class Limits:
     min_lengths: Int[Tensor, " batch"] | None
     prefix: Int[Tensor, "batch prefix_len"] | None
     never: Sequence[int]
+    begin: int
     end: int
     padding: int
 
     def __post_init__(self) -> None:
+        self._check_each()
         batch = self.max_lengths.shape[0]
         for name, given in (("min_lengths", self.min_lengths), ("prefix", self.prefix)):
             if given is not None and given.shape[0] != batch:
@@ -44,15 +48,66 @@ class Limits:
                 "Lower min_lengths, or raise max_lengths.",
             )
         if self.prefix is not None:
+            self._check_prefix(self.prefix)
+
+    def _check_each(self) -> None:
+        check_whole(self.caller, "max_lengths", self.max_lengths, "batch")
+        if self.min_lengths is not None:
+            check_whole(self.caller, "min_lengths", self.min_lengths, "batch")
+        if self.prefix is not None:
+            check_whole(self.caller, "prefix", self.prefix, "batch, prefix_len")
+        for name, lengths in (("max_lengths", self.max_lengths), ("min_lengths", self.min_lengths)):
+            if lengths is not None:
+                self._refuse(
+                    lengths < 0,
+                    f"{name} is below 0",
+                    "It counts tokens. Give 0 or more.",
+                )
+        for name, given in self._ids:
+            check_id(self.caller, name, given)
+        check_never(self.caller, self.never)
+
+    @property
+    def _ids(self) -> tuple[tuple[str, int], ...]:
+        return ("begin", self.begin), ("end", self.end), ("padding", self.padding)
+
+    def _check_prefix(self, prefix: Int[Tensor, "batch prefix_len"]) -> None:
+        is_token = prefix != self.padding
+        self._refuse(
+            (is_token[:, 1:] & ~is_token[:, :-1]).any(dim=1),
+            "prefix has a token after padding",
+            "It is padded after its tokens, and is over where padding begins. Move the tokens to "
+            "the front.",
+        )
+        self._refuse(
+            is_token.sum(dim=1) > self.max_lengths,
+            "prefix has more tokens than max_lengths",
+            "The prefix counts as part of the target. Raise max_lengths, or shorten it.",
+        )
+        self._refuse(
+            (prefix == self.end).any(dim=1),
+            "prefix holds the end token",
+            "After the end there is nothing to search. Leave the end token out.",
+        )
+
+    def check_vocabulary(self, vocab: int) -> None:
+        """Refuse ids for which the logits of a step have no place.
+
+        Raises:
+            ValueError: there is one.
+        """
+        for name, given in (*self._ids, *(("never", each) for each in self.never)):
+            if given >= vocab:
+                raise ValueError(
+                    f"{self.caller}: {name}={given} where the step's logits have a vocabulary of "
+                    f"{vocab}. An id is below that. Give the id that stands for the token, or "
+                    "logits for it."
+                )
+        if self.prefix is not None:
             self._refuse(
-                (self.prefix != self.padding).sum(dim=1) > self.max_lengths,
-                "prefix has more tokens than max_lengths",
-                "The prefix counts as part of the target. Raise max_lengths, or shorten it.",
-            )
-            self._refuse(
-                (self.prefix == self.end).any(dim=1),
-                "prefix holds the end token",
-                "After the end there is nothing to search. Leave the end token out.",
+                ((self.prefix < 0) | (self.prefix >= vocab)).any(dim=1),
+                f"prefix has an id outside the logits' vocabulary of {vocab}",
+                f"An id is from 0 to {vocab - 1}. Give ids of tokens the step knows.",
             )
 
     def _refuse(self, wrong: Tensor, what: str, rule_and_fix: str) -> None:
@@ -76,10 +131,14 @@ class Limits:
             ValueError: a log-probability is NaN, with which no token is likelier than another.
         """
         log_probs = logits.float().log_softmax(dim=-1)
-        check_log_probs(log_probs, f"{self.caller}: step {position + 1}")
+        if log_probs[:, 0].isnan().any():  # a row with NaN anywhere is NaN everywhere
+            # nothing is possible after these rows, which is no fault of the others
+            impossible = (logits == -torch.inf).all(dim=-1, keepdim=True)
+            log_probs = log_probs.masked_fill(impossible, -torch.inf)
+            check_log_probs(log_probs, f"{self.caller}: step {position + 1}")
         forced = None
         if self.prefix is not None and position < self.prefix.shape[1]:
-            forced = self.prefix[sources, position]
+            forced = self.prefix[sources, position].long()
             alone = torch.full_like(log_probs, -torch.inf)  # what is forced may be forbidden else
             alone.scatter_(1, forced[:, None], log_probs.gather(1, forced[:, None]))
         log_probs[:, list(self.never)] = -torch.inf

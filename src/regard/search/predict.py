@@ -11,6 +11,7 @@ from regard.core.sizes import check_sizes
 from regard.kernels import Workers
 from regard.models import Translator
 from regard.search.decode import Hypothesis, Search, decode
+from regard.search.served import check_sources, check_target_lengths
 
 
 class Prediction(NamedTuple):
@@ -70,7 +71,7 @@ def predict(
             favors longer ones. Needs a beam.
         min_length: fewest tokens of a target.
         max_length: most tokens of a target, its end included. None for twice its source's and 10
-            more, or what ``min_length`` and the prefix ask for.
+            more, or what ``min_length`` and the prefix ask for, as far as learned positions go.
         prefix: what every target begins with; or a list of such strings, one per source.
         batch_size: most sources decoded together; only those of one length are.
         need_weights: also return alignments.
@@ -79,7 +80,8 @@ def predict(
     Raises:
         TypeError: not a translator, not a list of strings, or a number of another type.
         ValueError: a number out of its range, choices that exclude each other, or a prefix that is
-            too long, has tokens the model does not know, or is missing for a source.
+            too long, has tokens the model does not know, or is missing for a source; a source or a
+            length beyond what the model's learned positions serve.
 
     >>> from regard.models import Side, Translator
     >>> sides = Side.build("characters", ["abc"]), Side.build("characters", ["xyz"])
@@ -99,6 +101,13 @@ def predict(
         max_length=max_length,
     )
     prefixes = _prefixes(translator, prefix, len(sources), max_length)
+    check_target_lengths(
+        translator,
+        min_length=min_length,
+        max_length=max_length,
+        prefixes=[prefix] if isinstance(prefix, str) else prefix,
+    )
+    check_sources(translator, sources)
     tokenized = [translator.source.tokenizer.tokenize(source) for source in sources]
     by_length = sorted(range(len(sources)), key=lambda index: len(tokenized[index]))
     batches = [

@@ -27,6 +27,7 @@ from regard.training.evaluate import evaluate
 from regard.training.frozen import freeze_scores
 from regard.training.gradients import GradientWorkers
 from regard.training.interrupt import Interrupt
+from regard.training.lengths import check_lengths
 from regard.training.metrics import ErrorRates
 from regard.training.options import TrainingOptions
 from regard.training.schedule import learning_rate
@@ -77,7 +78,9 @@ def train(
     Raises:
         ModelFolderError: nothing to resume, or another run's checkpoint.
         FloatingPointError: the loss became NaN or infinite; the best model so far stays.
+        ValueError: pairs are longer than the model's learned positions serve; nothing is written.
     """
+    check_lengths(translator, training=train_pairs, dev=dev_pairs)
     with Workers(options.planned_workers(len(train_pairs))) as workers, Interrupt() as interrupt:
         run = _Run(translator, train_pairs, dev_pairs, to, options, report, workers)
         if resume:
