@@ -175,5 +175,5 @@ def test_explain_says_that_it_is_for_recurrent_models(files, tmp_path):
     trained = run("train", *files, "--to", tmp_path / "m", "--epochs", 1, *TINY)
     assert trained.status == 0, trained.err
     error = error_of(run("explain", tmp_path / "m", files[0]))
-    assert error.startswith("explain: translator is a transformer, whose attention has many layers")
+    assert error.startswith(f"explain: {tmp_path / 'm'} is a transformer, whose attention has many")
     assert error.endswith("Give a model trained with 'regard train ... --model rnn'.")
