@@ -8,19 +8,15 @@ from jaxtyping import Float
 from regard.models import Translator
 from regard.search import predict
 from regard.text import Pair, references
+from regard.training.evaluate import tokens_to_compare
 
 
 def right_answers(translator: Translator, pairs: Sequence[Pair]) -> Float[np.ndarray, " sources"]:
     """1 for each distinct source whose greedy prediction is one of its targets, else 0."""
     by_source = references(pairs)
-    tokenize = translator.target.tokenizer.tokenize
     predictions = predict(translator, list(by_source))
-    return np.array(
-        [
-            float(any(prediction.target_tokens == tokenize(target) for target in targets))
-            for prediction, targets in zip(predictions, by_source.values(), strict=True)
-        ]
-    )
+    compared = tokens_to_compare(translator, predictions, by_source)
+    return np.array([float(given in allowed) for given, allowed in zip(*compared, strict=True)])
 
 
 def all_right_answers(

@@ -26,7 +26,7 @@ def evaluate(
     by_source = references(pairs)
     by_source = {source: by_source[source] for source in _spread(list(by_source), max_sources)}
     predictions = predict(translator, list(by_source), workers=workers)
-    return error_rates(*_tokens(translator, predictions, by_source))
+    return error_rates(*tokens_to_compare(translator, predictions, by_source))
 
 
 def evaluate_by_length(
@@ -60,7 +60,7 @@ def evaluate_by_length(
     start = time.perf_counter()
     predictions = predict(translator, list(by_source), **search)
     seconds = time.perf_counter() - start
-    hypotheses, allowed = _tokens(translator, predictions, by_source)
+    hypotheses, allowed = tokens_to_compare(translator, predictions, by_source)
     return report(
         [len(prediction.source_tokens) for prediction in predictions],
         hypotheses,
@@ -71,12 +71,16 @@ def evaluate_by_length(
     )
 
 
-def _tokens(
+def tokens_to_compare(
     translator: Translator, predictions: Sequence[Prediction], by_source: dict[str, list[str]]
 ) -> tuple[list[list[str]], list[list[list[str]]]]:
+    """The tokens of each prediction, and of each target that is right for its source.
+
+    A prediction whose text is one of the targets has that target's tokens, whatever it was spelled
+    with: pieces can spell a text in several ways.
+    """
     tokenize = translator.target.tokenizer.tokenize
     hypotheses = [
-        # pieces can spell a text in several ways, which are all right
         tokenize(p.target) if p.target in by_source[p.source] else p.target_tokens
         for p in predictions
     ]
