@@ -109,7 +109,7 @@ def ours(name: str, asked: argparse.Namespace, sources: list[str]) -> dict:
         "updates": last["updates"],
         "epochs": last["epoch"],
         "seconds": last["seconds"],
-        "parameters": sum(part.numel() for part in translator.network.parameters()),
+        "parameters": translator.network.num_parameters(),
         "translations": [prediction.target for prediction in predictions],
     }
 

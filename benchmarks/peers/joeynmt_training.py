@@ -217,9 +217,8 @@ def measure(args: argparse.Namespace, pairs: list[Pair], folder: Path) -> dict:
     }
 
 
-def main() -> None:
-    args = parse_args()
-    load = os.getloadavg()[0]
+def ready() -> dict:
+    """Import JoeyNMT, or say how to get it, and give the versions; what is killed tidies up."""
     try:
         import joeynmt.training
         import torch
@@ -229,6 +228,17 @@ def main() -> None:
         sys.exit(NO_PEER.format(python=sys.executable, error=error, readme=readme))
     logging.disable(logging.WARNING)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that the folder goes too
+    return {
+        "peer": joeynmt.__name__,
+        "version": version("joeynmt"),
+        "torch": torch.__version__,
+    }
+
+
+def main() -> None:
+    args = parse_args()
+    load = os.getloadavg()[0]
+    versions = ready()
 
     if not args.train.is_file():
         sys.exit(f"{args.train} is not a file")
@@ -239,10 +249,8 @@ def main() -> None:
         measured = measure(args, pairs, Path(folder))
 
     report = {
-        "peer": joeynmt.__name__,
-        "version": version("joeynmt"),
-        "torch": torch.__version__,
-        "threads": torch.get_num_threads(),
+        **versions,
+        "threads": args.threads,
         "load_before": load,
         "order": args.order,
         "workers": args.workers,

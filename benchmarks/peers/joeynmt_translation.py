@@ -16,14 +16,12 @@ twice that configuration's, since there is little time.
 
 import argparse
 import json
-import logging
-import signal
 import sys
 import tempfile
 import time
 from pathlib import Path
 
-from joeynmt_training import NEVER, NO_PEER
+from joeynmt_training import NEVER, ready
 
 MAX_LEN = 100  # tokens of a translation; JoeyNMT's default depends on what else is in the batch
 
@@ -177,21 +175,12 @@ def train_and_translate(args: argparse.Namespace, model_dir: Path) -> tuple[list
 
 def main() -> None:
     args = parse_args()
-    try:
-        import joeynmt.training
-        import torch
-        from importlib_metadata import version
-    except ImportError as error:
-        readme = Path(__file__).with_name("README.md")
-        sys.exit(NO_PEER.format(python=sys.executable, error=error, readme=readme))
-    logging.disable(logging.WARNING)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that the folder goes too
+    versions = ready()
     with tempfile.TemporaryDirectory(dir=args.hypotheses.parent) as folder:
         translations, report = train_and_translate(args, Path(folder))
     lines = "".join(" ".join(tokens) + "\n" for tokens in translations)
     args.hypotheses.write_text(lines, encoding="utf-8")
-    name, settings = joeynmt.__name__, {"torch": torch.__version__, "threads": args.threads}
-    print(json.dumps({"peer": name, "version": version("joeynmt"), **settings, **report}))
+    print(json.dumps({**versions, "threads": args.threads, **report}))
 
 
 if __name__ == "__main__":

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from regard.cli.paths import check_no_file
+
 if TYPE_CHECKING:
     from regard.experiments import Table
     from regard.experiments.cells import Tell
@@ -39,9 +41,7 @@ def run(experiment: "Callable[[Tell], Table]", to: Path) -> "Table":
 
     from regard.plots.alignment import check_path
 
-    existing = next(path for path in (to, *to.absolute().parents) if path.exists())
-    if not existing.is_dir():
-        raise ValueError(f"--to {to}: {existing} is a file, not a folder. Choose another --to.")
+    check_no_file(to)
     to.mkdir(parents=True, exist_ok=True)
     check_path(to / "plot.png", "experiment")  # not after hours that no picture can be drawn
     console = Console(stderr=True)

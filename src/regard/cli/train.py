@@ -18,6 +18,14 @@ Attention = Annotated[
     ),
 ]
 
+Tokens = Annotated[
+    str | None,
+    typer.Option(
+        help="characters, whitespace, or bpe (learned pieces of words, for sentences). "
+        "Default: guessed from the data."
+    ),
+]
+
 
 def train(
     data: Annotated[
@@ -203,20 +211,8 @@ def train(
         ),
     ] = False,
     # ---- data
-    source_tokens: Annotated[
-        str | None,
-        typer.Option(
-            help="characters, whitespace, or bpe (learned pieces of words, for sentences). "
-            "Default: guessed from the data."
-        ),
-    ] = None,
-    target_tokens: Annotated[
-        str | None,
-        typer.Option(
-            help="characters, whitespace, or bpe (learned pieces of words, for sentences). "
-            "Default: guessed from the data."
-        ),
-    ] = None,
+    source_tokens: Tokens = None,
+    target_tokens: Tokens = None,
     num_pieces: Annotated[
         int | None, typer.Option(help="Pieces that bpe learns, of each side. Default: 4000.")
     ] = None,

@@ -3,6 +3,7 @@
 import os
 from pathlib import Path
 
+from regard.cli.paths import check_no_file
 from regard.training.checkpoint import check_there, path_in
 
 
@@ -17,9 +18,7 @@ def check_folder(to: Path, resume: bool, overwrite: bool) -> None:
             "--resume and --overwrite: one goes on with what is in MODEL_DIR, the other starts "
             "again. Choose one."
         )
-    existing = next(path for path in (to, *to.absolute().parents) if path.exists())
-    if not existing.is_dir():
-        raise ValueError(f"--to {to}: {existing} is a file, not a folder. Choose another --to.")
+    existing = check_no_file(to)
     if not os.access(existing, os.W_OK | os.X_OK):
         raise ValueError(f"--to {to}: nothing can be written to {existing}. Choose another --to.")
     if resume:

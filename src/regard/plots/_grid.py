@@ -127,13 +127,13 @@ def as_array(weights: Any, caller: str) -> Float64[np.ndarray, "..."]:
     return array.astype(np.float64)
 
 
-def cut(label: str) -> str:
-    """Cut a label that is longer than any word, as the page does.
+def cut(label: str, longest: int = _LONGEST) -> str:
+    """Cut a text that is too long, by default a label that is longer than any word.
 
     >>> len(cut("x" * 3000)), cut("x" * 3000)[-2:], cut("word")
     (32, 'x…', 'word')
     """
-    return label if len(label) <= _LONGEST else label[: _LONGEST - 1] + "…"
+    return label if len(label) <= longest else label[: longest - 1] + "…"
 
 
 def visible(label: str) -> str:

@@ -81,7 +81,7 @@ def alignment(
     cell = min(box.width / columns, box.height / rows) / figure.dpi
     _draw(ax, grid, cell, families)
     ax.set_aspect("equal")
-    ax.set_title(_cut_title(title or ""), **_text(families, 12.0))
+    ax.set_title(cut(title or "", _LONGEST_TITLE), **_text(families, 12.0))
     beside = ax.inset_axes((1.04, 0.0, 0.045, 1.0), label="weight")  # as high as the cells
     _style(figure.colorbar(ax.images[-1], cax=beside), rows * cell)
     return figure
@@ -223,7 +223,7 @@ def _figure(grids: list[Grid], titles: list[str], ncols: int, families: list[str
         # As large as it will be: the figure is still an inch wide and high.
         ax = figure.add_axes((0, 0, columns * cell, rows * cell))
         _draw(ax, grid, cell, families)
-        ax.set_title(_cut_title(title or ""), loc="left", pad=10, **_text(families, 12.0))
+        ax.set_title(cut(title or "", _LONGEST_TITLE), loc="left", pad=10, **_text(families, 12.0))
         panels.append(Panel(ax, columns * cell, rows * cell))
     bar_ax = figure.add_axes((0, 0, 1, 1), label="weight")
     height = bar_inches(panels[0])
@@ -282,10 +282,6 @@ def _draw(ax: "Axes", grid: Grid, cell: float, families: list[str]) -> None:
             written = f"{weight:.2f}".removeprefix("0")
             kind = _text(families, min(value_size, 11.0), ink)
             ax.text(column, row, written, ha="center", va="center", **kind)
-
-
-def _cut_title(title: str) -> str:
-    return title if len(title) <= _LONGEST_TITLE else title[: _LONGEST_TITLE - 1] + "…"
 
 
 def _style(bar: "Colorbar", inches: float) -> None:

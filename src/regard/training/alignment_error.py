@@ -43,8 +43,9 @@ def links(weights: Float[Tensor, "target_len source_len"]) -> Links:
     [(0, 1), (1, 0)]
     """
     if not isinstance(weights, Tensor) or not weights.is_floating_point():
-        kind = f"tensor of {weights.dtype}" if isinstance(weights, Tensor) else type(weights)
-        kind = kind if isinstance(kind, str) else kind.__name__
+        kind = (
+            f"tensor of {weights.dtype}" if isinstance(weights, Tensor) else type(weights).__name__
+        )
         raise TypeError(
             f"links: weights is a {kind}. It must be a floating-point tensor. Write "
             "torch.as_tensor(weights, dtype=torch.float32)."
